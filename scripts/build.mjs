@@ -1,0 +1,23 @@
+// Bundles the agent and its commands into dist/. koffi stays outside: it is a native addon, loaded only when needed.
+import { rmSync } from "node:fs";
+import { build } from "esbuild";
+
+rmSync("dist", { recursive: true, force: true });
+await build({
+  entryPoints: { nodelet: "src/main.ts" },
+  outdir: "dist",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  outExtension: { ".js": ".mjs" },
+  platform: "node",
+  target: "node20",
+  minifySyntax: true,
+  sourcemap: "linked",
+  external: ["koffi"],
+  logLevel: "warning",
+  // CommonJS packages inside an ESM bundle still call require for Node's own modules.
+  banner: {
+    js: 'import { createRequire as nodeletRequire } from "node:module"; const require = nodeletRequire(import.meta.url);',
+  },
+});

@@ -1,0 +1,8 @@
+// Ground: time, tasks, queues, logging. Knows nothing of Kubernetes.
+export { Backoff, type BackoffSettings } from "./backoff.ts";
+export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { isAbort, messageOf } from "./errors.ts";
+export { KeyedWorkers } from "./keyed-workers.ts";
+export { Limiter } from "./limiter.ts";
+export { type LogFields, type Logger, silentLogger } from "./log.ts";
+export { TaskScope } from "./task-scope.ts";

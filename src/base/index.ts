@@ -3,6 +3,7 @@ export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { isAbort, messageOf } from "./errors.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";
+export { type Blocker, Ledger, type LedgerEntry, type LedgerSpan, type LedgerStep, type LedgerView } from "./ledger.ts";
 export { Limiter } from "./limiter.ts";
 export { type LogFields, type Logger, silentLogger } from "./log.ts";
 export { TaskScope } from "./task-scope.ts";

@@ -1,0 +1,150 @@
+import type { Clock } from "./clock.ts";
+
+/**
+ * A bounded timeline per subject (a pod): which step began when, how it ended, what it is waiting for now and when
+ * the next try is due. `nodelet why` and `nodelet blame` print it; nothing decides by it.
+ */
+export class Ledger<Key> {
+  readonly #timelines = new Map<Key, Timeline>();
+  readonly #clock: Clock;
+  readonly #maxEntries: number;
+
+  constructor(clock: Clock, maxEntries = 200) {
+    this.#clock = clock;
+    this.#maxEntries = maxEntries;
+  }
+
+  /** Records that a step began; call `end` or `fail` on the result exactly once. */
+  begin(key: Key, step: LedgerStep, subject = ""): LedgerSpan {
+    const entry: MutableEntry = { step, subject, startedAt: this.#clock.now(), outcome: "running" };
+    this.#append(key, entry);
+    return {
+      end: (message) => this.#finish(entry, "ok", message),
+      fail: (message) => this.#finish(entry, "failed", message),
+    };
+  }
+
+  /** Records something that happens at one moment. */
+  note(key: Key, step: LedgerStep, message: string, subject = ""): void {
+    const now = this.#clock.now();
+    this.#append(key, { step, subject, startedAt: now, endedAt: now, outcome: "ok", message });
+  }
+
+  /** Says what the subject is waiting for, and when it is tried again; undefined clears it. */
+  block(key: Key, blocker: Omit<Blocker, "since"> | undefined): void {
+    const timeline = this.#timeline(key);
+    if (blocker === undefined) timeline.blocker = undefined;
+    else {
+      const same = timeline.blocker?.reason === blocker.reason && timeline.blocker.message === blocker.message;
+      timeline.blocker = { ...blocker, since: same ? (timeline.blocker?.since ?? 0) : this.#clock.now() };
+    }
+  }
+
+  read(key: Key): LedgerView | undefined {
+    return this.#timelines.get(key);
+  }
+
+  forget(key: Key): void {
+    this.#timelines.delete(key);
+  }
+
+  #timeline(key: Key): Timeline {
+    let timeline = this.#timelines.get(key);
+    if (timeline === undefined) {
+      timeline = { entries: [], dropped: 0, blocker: undefined };
+      this.#timelines.set(key, timeline);
+    }
+    return timeline;
+  }
+
+  #append(key: Key, entry: MutableEntry): void {
+    const timeline = this.#timeline(key);
+    const last = timeline.entries.at(-1);
+    // A step that fails the same way again and again is one line with a count, or it would push out the history.
+    if (last !== undefined && isRepeat(last, entry)) {
+      last.repeats = (last.repeats ?? 1) + 1;
+      last.endedAt = entry.endedAt;
+      return;
+    }
+    timeline.entries.push(entry);
+    if (timeline.entries.length > this.#maxEntries) {
+      // The first entries tell how the pod came to be: keep a quarter of them, drop from the middle.
+      timeline.entries.splice(Math.floor(this.#maxEntries / 4), 1);
+      timeline.dropped++;
+    }
+  }
+
+  #finish(entry: MutableEntry, outcome: "ok" | "failed", message: string | undefined): void {
+    entry.outcome = outcome;
+    entry.endedAt = this.#clock.now();
+    if (message !== undefined) entry.message = message;
+  }
+}
+
+export type LedgerStep =
+  | "seen"
+  | "admitted"
+  | "cgroup"
+  | "volumes"
+  | "sandbox"
+  | "pull"
+  | "create"
+  | "start"
+  | "hook"
+  | "probe"
+  | "running"
+  | "ready"
+  | "exit"
+  | "status"
+  | "kill"
+  | "stop"
+  | "cleanup"
+  | "gone";
+
+export interface LedgerSpan {
+  end(message?: string): void;
+  fail(message: string): void;
+}
+
+export interface LedgerEntry {
+  readonly step: LedgerStep;
+  /** The container, image or probe the step was about; empty for the whole pod. */
+  readonly subject: string;
+  readonly startedAt: number;
+  readonly endedAt?: number | undefined;
+  readonly outcome: "running" | "ok" | "failed";
+  readonly message?: string | undefined;
+  readonly repeats?: number | undefined;
+}
+
+export interface Blocker {
+  readonly reason: string;
+  readonly message: string;
+  readonly since: number;
+  readonly nextTryAt?: number | undefined;
+}
+
+export interface LedgerView {
+  readonly entries: readonly LedgerEntry[];
+  readonly dropped: number;
+  readonly blocker: Blocker | undefined;
+}
+
+type MutableEntry = { -readonly [Field in keyof LedgerEntry]: LedgerEntry[Field] };
+
+interface Timeline {
+  readonly entries: MutableEntry[];
+  dropped: number;
+  blocker: Blocker | undefined;
+}
+
+function isRepeat(last: LedgerEntry, next: LedgerEntry): boolean {
+  return (
+    next.endedAt !== undefined &&
+    last.endedAt !== undefined &&
+    last.step === next.step &&
+    last.subject === next.subject &&
+    last.message === next.message &&
+    last.outcome === next.outcome
+  );
+}

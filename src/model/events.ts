@@ -1,0 +1,14 @@
+import type { IdentifiedPod } from "./pod.ts";
+
+/** An event as Kubernetes users see it in `kubectl describe`. Reasons are listed in reasons.ts. */
+export interface PodEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  /** `spec.containers{name}` when the event is about one container. */
+  readonly fieldPath?: string;
+}
+
+/** Port: where parts announce what happened. Never throws, never waits. */
+export type RecordPodEvent = (pod: IdentifiedPod, event: PodEvent) => void;
+export type RecordNodeEvent = (event: Omit<PodEvent, "fieldPath">) => void;

@@ -1,0 +1,8 @@
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+/** metadata.uid of a pod (for a static pod: of the static pod itself, not of its mirror). */
+export type PodUid = Branded<"PodUid">;
+/** The runtime's id of a container, without the `containerd://` scheme. */
+export type ContainerId = Branded<"ContainerId">;
+export type SandboxId = Branded<"SandboxId">;

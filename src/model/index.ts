@@ -1,6 +1,7 @@
 // Pod identity, spec, status, quantities: types and pure functions shared by every part of the agent.
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
+export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
 export {
   type ContainerAnnotations,

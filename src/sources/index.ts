@@ -1,0 +1,18 @@
+// Where desired pods come from (manifest files, a URL, the API) and how they become one stream of changes.
+export {
+  allHostNamespaceSources,
+  type HostNamespaceSettings,
+  hostNamespaceRefusals,
+  parsePodSources,
+  UnknownPodSourceError,
+} from "./host-namespaces.ts";
+export {
+  type NotificationMode,
+  type NotificationOf,
+  type PodChange,
+  type PodNotification,
+  type PodSnapshot,
+  type PodSource,
+  podSources,
+} from "./pod-change.ts";
+export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";

@@ -1,9 +1,12 @@
 // Ground: time, tasks, queues, logging. Knows nothing of Kubernetes.
 export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
-export { isAbort, messageOf } from "./errors.ts";
+export { explain, isAbort, messageOf } from "./errors.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";
 export { type Blocker, Ledger, type LedgerEntry, type LedgerSpan, type LedgerStep, type LedgerView } from "./ledger.ts";
 export { Limiter } from "./limiter.ts";
 export { type LogFields, type Logger, silentLogger } from "./log.ts";
+export type { ComponentVerbosity } from "./log-levels.ts";
+export { toDescriptor, type WriteBytes } from "./log-stream.ts";
+export { defaultLogSettings, type LogSettings, LogWriter } from "./log-writer.ts";
 export { TaskScope } from "./task-scope.ts";

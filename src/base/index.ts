@@ -1,6 +1,7 @@
 // Ground: time, tasks, queues, logging. Knows nothing of Kubernetes.
 export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { formatDuration, parseDuration } from "./duration.ts";
 export { explain, isAbort, messageOf } from "./errors.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";
 export { type Blocker, Ledger, type LedgerEntry, type LedgerSpan, type LedgerStep, type LedgerView } from "./ledger.ts";

@@ -1,5 +1,17 @@
 // Pod identity, spec, status, quantities: types and pure functions shared by every part of the agent.
+export {
+  type CgroupNaming,
+  cgroupParent,
+  kubepodsCgroup,
+  podCgroup,
+  podUidOfCgroup,
+  qosCgroup,
+} from "./cgroup-names.ts";
+export { containerHash, fnv1a32 } from "./container-hash.ts";
+export { defaultCpuPeriodUs, minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
+export { DownwardApiError, formatMap, goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
+export { expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
@@ -30,4 +42,15 @@ export {
   type PodContainer,
   uidOf,
 } from "./pod.ts";
+export { normalIp, orderedPodIps } from "./pod-ips.ts";
+export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
+export { computeQosClass, type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, QuantityError, tryParseQuantity, wholeUnits } from "./quantity.ts";
+export {
+  addAmounts,
+  amountsOf,
+  hugePageSizeOf,
+  hugePageUnit,
+  largerAmounts,
+  type ResourceAmounts,
+} from "./resource-list.ts";

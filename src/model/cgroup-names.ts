@@ -1,0 +1,47 @@
+import type { QosClass } from "./qos.ts";
+
+/** How pod cgroups are named on this node. */
+export interface CgroupNaming {
+  readonly driver: "cgroupfs" | "systemd";
+  /** Where `kubepods` lives: "/" or "" for the top, else a path such as "/a/b". */
+  readonly root: string;
+  /** False: pods have no cgroup of ours and the runtime chooses. */
+  readonly perQos: boolean;
+}
+
+/** The cgroup of all pods. */
+export function kubepodsCgroup(naming: CgroupNaming): string {
+  return pathOf(naming, ["kubepods"]);
+}
+
+/** The cgroup of a class of pods; Guaranteed pods live directly below `kubepods`. */
+export function qosCgroup(naming: CgroupNaming, qos: QosClass): string {
+  return pathOf(naming, qosComponents(qos));
+}
+
+export function podCgroup(naming: CgroupNaming, qos: QosClass, uid: string): string {
+  return pathOf(naming, [...qosComponents(qos), `pod${uid}`]);
+}
+
+/** linux.cgroup_parent of the pod's sandbox: the pod's cgroup, or empty when the node has none per pod. */
+export function cgroupParent(naming: CgroupNaming, qos: QosClass, uid: string): string {
+  return naming.perQos ? podCgroup(naming, qos, uid) : "";
+}
+
+/** The uid in the last element of a pod cgroup's path, or undefined when it is no pod's. */
+export function podUidOfCgroup(naming: CgroupNaming, element: string): string | undefined {
+  if (naming.driver === "cgroupfs") return /^pod(.+)$/.exec(element)?.[1];
+  return /(?:^|-)pod([^-]+)\.slice$/.exec(element)?.[1]?.replaceAll("_", "-");
+}
+
+function qosComponents(qos: QosClass): readonly string[] {
+  return qos === "Guaranteed" ? ["kubepods"] : ["kubepods", qos.toLowerCase()];
+}
+
+function pathOf(naming: CgroupNaming, components: readonly string[]): string {
+  const all = [...naming.root.split("/").filter((part) => part !== ""), ...components];
+  if (naming.driver === "cgroupfs") return `/${all.join("/")}`;
+  // "-" separates levels in a slice's name, so inside one level it is written "_".
+  const escaped = all.map((component) => component.replaceAll("-", "_"));
+  return escaped.map((_, depth) => `/${escaped.slice(0, depth + 1).join("-")}.slice`).join("");
+}

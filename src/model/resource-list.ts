@@ -1,0 +1,49 @@
+import type { Quantity } from "./kube/gen/types.ts";
+import { type Nano, parseQuantity, wholeUnits } from "./quantity.ts";
+
+/** Amounts by resource name ("cpu", "memory", "hugepages-2Mi", ...). A missing name is not the same as zero. */
+export type ResourceAmounts = ReadonlyMap<string, Nano>;
+
+export function amountsOf(list: Readonly<Record<string, Quantity>> | undefined): ResourceAmounts {
+  return new Map(Object.entries(list ?? {}).map(([name, quantity]) => [name, parseQuantity(quantity)]));
+}
+
+export function addAmounts(a: ResourceAmounts, b: ResourceAmounts): ResourceAmounts {
+  return merge(a, b, (x, y) => x + y);
+}
+
+export function largerAmounts(a: ResourceAmounts, b: ResourceAmounts): ResourceAmounts {
+  return merge(a, b, (x, y) => {
+    if (x > y) return x;
+    return y;
+  });
+}
+
+function merge(a: ResourceAmounts, b: ResourceAmounts, combine: (x: Nano, y: Nano) => Nano): ResourceAmounts {
+  const result = new Map(a);
+  for (const [name, amount] of b) {
+    const present = result.get(name);
+    result.set(name, present === undefined ? amount : combine(present, amount));
+  }
+  return result;
+}
+
+const hugePagesPrefix = "hugepages-";
+
+/** The page size in a resource name such as "hugepages-2Mi", in bytes; undefined for any other resource. */
+export function hugePageSizeOf(resource: string): bigint | undefined {
+  if (!resource.startsWith(hugePagesPrefix)) return undefined;
+  return wholeUnits(parseQuantity(resource.slice(hugePagesPrefix.length)));
+}
+
+/** How cgroups and runtimes write a page size: "64KB", "2MB", "1GB". */
+export function hugePageUnit(bytes: bigint): string {
+  const units = ["B", "KB", "MB", "GB", "TB", "PB"];
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024n && size % 1024n === 0n && unit < units.length - 1) {
+    size /= 1024n;
+    unit++;
+  }
+  return `${size}${units[unit]}`;
+}

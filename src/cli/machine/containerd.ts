@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, readFile, statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, messageOf } from "../../base/index.ts";
+import { CommandError, run } from "./command.ts";
+import { containerdConfig, type Snapshotter } from "./containerd-config.ts";
+import { criAnswers, criHasImage } from "./cri-probe.ts";
+import type { MachineLayout } from "./layout.ts";
+import { writeCniConfig } from "./network.ts";
+import { type OciImage, ociArchive } from "./oci-image.ts";
+import { identify, isRunning, type MachineProcess, processOf } from "./processes.ts";
+
+const overlayfsMagic = 0x794c7630;
+
+/** Starts the machine's containerd, or finds it running; returns when CRI answers. */
+export async function startContainerd(
+  layout: MachineLayout,
+  subnet: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<MachineProcess> {
+  const running = await processOf(layout, "containerd");
+  const process = running ?? (await launch(layout, subnet));
+  const deadline = clock.monotonic() + 60_000;
+  while (!(await criAnswers(layout.endpoint, clock))) {
+    if (!(await isRunning(process)))
+      throw new Error(`containerd ended while starting: ${await lastLines(layout.containerdLog)}`);
+    if (clock.monotonic() > deadline)
+      throw new Error(`containerd does not answer within a minute; see ${layout.containerdLog}`);
+    await clock.sleep(20, signal);
+  }
+  return process;
+}
+
+async function launch(layout: MachineLayout, subnet: string): Promise<MachineProcess> {
+  await mkdir(layout.registryHostsDir, { recursive: true });
+  await writeCniConfig(layout, subnet);
+  await writeFile(layout.containerdConfig, containerdConfig(layout, await snapshotterFor(layout.stateDir)));
+  const log = await open(layout.containerdLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
+  try {
+    const pid = await spawnDetached("containerd", ["--config", layout.containerdConfig], log);
+    const identity = await identify(pid);
+    if (identity === undefined) throw new Error(`containerd ended at once: ${await lastLines(layout.containerdLog)}`);
+    return { ...identity, role: "containerd" };
+  } finally {
+    await log.close();
+  }
+}
+
+/** Starts a program that goes on when we end; its output goes to `log`. */
+export function spawnDetached(program: string, args: readonly string[], log: FileHandle): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { detached: true, stdio: ["ignore", log.fd, log.fd] });
+    child.once("error", (error) => reject(new CommandError([program, ...args].join(" "), "", error)));
+    child.once("spawn", () => {
+      child.unref();
+      resolve(child.pid ?? 0);
+    });
+  });
+}
+
+/** overlayfs does not stack on itself, as a machine inside a container would need. */
+async function snapshotterFor(stateDir: string): Promise<Snapshotter> {
+  return (await statfs(stateDir)).type === overlayfsMagic ? "native" : "overlayfs";
+}
+
+/** Brings images into containerd and waits until CRI knows them. */
+export async function importImages(
+  layout: MachineLayout,
+  images: readonly OciImage[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const archive = join(layout.stateDir, "import.tar");
+  await writeFile(archive, ociArchive(images));
+  const args = ["--address", layout.containerdSocket, "--namespace", "k8s.io", "images", "import", archive];
+  await run("ctr", args, { signal });
+  for (const { name } of images) {
+    while (!(await criHasImage(layout.endpoint, name, clock))) await clock.sleep(20, signal);
+  }
+}
+
+export async function lastLines(path: string, count = 10): Promise<string> {
+  try {
+    return (await readFile(path, "utf8")).trimEnd().split("\n").slice(-count).join("\n");
+  } catch (error) {
+    return `(${messageOf(error)})`;
+  }
+}

@@ -1,0 +1,21 @@
+// A private machine: a containerd of its own with network and images, made below one directory and removed without a trace.
+export { baseImageNames, buildBaseImages, buildBusyboxImage } from "./base-images.ts";
+export { createCgroup } from "./cgroups.ts";
+export { CommandError, run } from "./command.ts";
+export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
+export { layoutOf, type MachineLayout } from "./layout.ts";
+export { claimStateDir, type MachineMarker, readMarker } from "./marker.ts";
+export { chooseSubnet, subnetNumber } from "./network.ts";
+export { type Blob, buildImage, type ImageRecipe, type OciImage, ociArchive } from "./oci-image.ts";
+export {
+  identify,
+  isRunning,
+  type MachineProcess,
+  machineProcesses,
+  type ProcessIdentity,
+  processOf,
+  signalProcess,
+  stopProcess,
+} from "./processes.ts";
+export { type TarEntry, tar } from "./tar.ts";
+export { removeMachine } from "./teardown.ts";

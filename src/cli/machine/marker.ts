@@ -1,0 +1,43 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { readIfPresent } from "./files.ts";
+import type { MachineLayout } from "./layout.ts";
+
+/** What a machine remembers about itself. Its presence is also the leave to delete the directory. */
+export interface MachineMarker {
+  readonly nodeletMachine: 1;
+  readonly subnet: string;
+}
+
+export async function readMarker(layout: MachineLayout): Promise<MachineMarker | undefined> {
+  const text = await readIfPresent(layout.markerFile);
+  if (text === undefined) return undefined;
+  const marker: unknown = JSON.parse(text);
+  if (isMarker(marker)) return marker;
+  throw new Error(`${layout.markerFile} is not the marker of a nodelet machine; found: ${text.slice(0, 200)}`);
+}
+
+/** Takes an absent or empty directory for a machine. */
+export async function claimStateDir(layout: MachineLayout, subnet: string): Promise<MachineMarker> {
+  await mkdir(layout.stateDir, { recursive: true, mode: 0o755 });
+  const found = await readdir(layout.stateDir);
+  if (found.length > 0) {
+    throw new Error(
+      `state directory ${layout.stateDir} holds files that nodelet did not make (${found.slice(0, 3).join(", ")}); ` +
+        "choose an empty or absent directory with --state-dir",
+    );
+  }
+  const marker: MachineMarker = { nodeletMachine: 1, subnet };
+  await writeFile(layout.markerFile, `${JSON.stringify(marker)}\n`);
+  return marker;
+}
+
+function isMarker(value: unknown): value is MachineMarker {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "nodeletMachine" in value &&
+    value.nodeletMachine === 1 &&
+    "subnet" in value &&
+    typeof value.subnet === "string"
+  );
+}

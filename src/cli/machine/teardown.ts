@@ -1,0 +1,114 @@
+import { readlink, rm, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../base/index.ts";
+import { cgroupPids, removeCgroup } from "./cgroups.ts";
+import { listDir, readIfPresent } from "./files.ts";
+import type { MachineLayout } from "./layout.ts";
+import { readMarker } from "./marker.ts";
+import { unmountBelow } from "./mounts.ts";
+import { removeNetwork } from "./network.ts";
+import { type MachineRole, machineProcesses, signalPid, stopProcess } from "./processes.ts";
+
+const containerLogLinks = "/var/log/containers";
+
+/** What containerd's files tell of a container: enough to end it when neither containerd nor its shim lives. */
+interface Container {
+  readonly cgroup: string | undefined;
+  /** The shim's socket outside the state directory. */
+  readonly shimSocket: string | undefined;
+}
+
+export interface TeardownSettings {
+  /** How long containers may take to end by themselves. */
+  readonly graceMs: number;
+  readonly report: (step: string) => void;
+}
+
+/**
+ * Ends everything of the machine and removes what it made, in or outside its directory; works from what it finds, so
+ * it may be run again after it failed or when parts have crashed. Returns false when there was nothing.
+ */
+export async function removeMachine(layout: MachineLayout, settings: TeardownSettings, clock: Clock): Promise<boolean> {
+  const processes = await machineProcesses(layout);
+  if ((await readMarker(layout)) === undefined && processes.length === 0) return false;
+
+  // First those who would start things again, then the containers, and last what they stood on.
+  settings.report("stopping the agent");
+  await stopRole(layout, "agent", 20_000, clock);
+  const containers = await readContainers(layout);
+  settings.report("stopping containers");
+  await endContainers(layout, containers, settings.graceMs, clock);
+  settings.report("stopping containerd");
+  await stopRole(layout, "containerd", 10_000, clock);
+  await stopRole(layout, "shim", 0, clock);
+  for (const { cgroup } of containers) if (cgroup !== undefined) await removeCgroup(cgroup, clock);
+  await removeCgroup(layout.cgroupRoot, clock);
+
+  settings.report("removing mounts, network and files");
+  await unmountBelow(layout.stateDir);
+  await removeNetwork(layout);
+  for (const { shimSocket } of containers) if (shimSocket !== undefined) await rm(shimSocket, { force: true });
+  await removeLogLinks(layout.podLogsDir);
+  await rm(layout.stateDir, { recursive: true, force: true });
+  return true;
+}
+
+async function stopRole(layout: MachineLayout, role: MachineRole, graceMs: number, clock: Clock): Promise<void> {
+  const processes = (await machineProcesses(layout)).filter((process) => process.role === role);
+  await Promise.all(processes.map((process) => stopProcess(process, graceMs, clock)));
+}
+
+async function endContainers(
+  layout: MachineLayout,
+  containers: readonly Container[],
+  graceMs: number,
+  clock: Clock,
+): Promise<void> {
+  const cgroups = [layout.cgroupRoot, ...containers.flatMap(({ cgroup }) => cgroup ?? [])];
+  const running = async (): Promise<readonly number[]> => [
+    ...new Set((await Promise.all(cgroups.map(cgroupPids))).flat()),
+  ];
+  if (graceMs > 0) {
+    for (const pid of await running()) signalPid(pid, "SIGTERM");
+    const deadline = clock.monotonic() + graceMs;
+    while ((await running()).length > 0 && clock.monotonic() < deadline)
+      await clock.sleep(50, new AbortController().signal);
+  }
+  for (const pid of await running()) signalPid(pid, "SIGKILL");
+}
+
+async function readContainers(layout: MachineLayout): Promise<readonly Container[]> {
+  const tasks = join(layout.containerdRun, "io.containerd.runtime.v2.task");
+  const containers: Container[] = [];
+  for (const namespace of await listDir(tasks)) {
+    for (const id of await listDir(join(tasks, namespace)))
+      containers.push(await readBundle(join(tasks, namespace, id)));
+  }
+  return containers;
+}
+
+async function readBundle(bundle: string): Promise<Container> {
+  const spec: unknown = JSON.parse((await readIfPresent(join(bundle, "config.json"))) || "{}");
+  const address = await readIfPresent(join(bundle, "address"));
+  return {
+    cgroup: cgroupOf(spec),
+    shimSocket: address?.startsWith("unix:///run/") ? address.slice("unix://".length).trim() : undefined,
+  };
+}
+
+function cgroupOf(spec: unknown): string | undefined {
+  if (typeof spec !== "object" || spec === null || !("linux" in spec)) return undefined;
+  const { linux } = spec;
+  if (typeof linux !== "object" || linux === null || !("cgroupsPath" in linux)) return undefined;
+  const { cgroupsPath } = linux;
+  return typeof cgroupsPath === "string" && cgroupsPath.length > 1 ? cgroupsPath : undefined;
+}
+
+/** The agent's links from the directory that log collectors read; ours point into the state directory. */
+async function removeLogLinks(podLogsDir: string): Promise<void> {
+  for (const name of await listDir(containerLogLinks)) {
+    const link = join(containerLogLinks, name);
+    const target = await readlink(link).catch(() => "");
+    if (target.startsWith(`${podLogsDir}/`)) await unlink(link);
+  }
+}

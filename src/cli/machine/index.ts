@@ -8,6 +8,7 @@ export { claimStateDir, type MachineMarker, readMarker } from "./marker.ts";
 export { chooseSubnet, subnetNumber } from "./network.ts";
 export { type Blob, buildImage, type ImageRecipe, type OciImage, ociArchive } from "./oci-image.ts";
 export {
+  endsWithin,
   identify,
   isRunning,
   type MachineProcess,

@@ -1,5 +1,6 @@
-/** Chains the CNI port mapping makes once for all networks; they go when no pod of any network needs them. */
-const sharedChains = ["CNI-HOSTPORT-DNAT", "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"];
+// The CNI port mapping makes these once for all networks. Empty, they are a leftover; it makes them again when needed.
+const hostPortChain = "CNI-HOSTPORT-DNAT";
+const sharedChains = [hostPortChain, "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"];
 
 /**
  * Input for `iptables-restore --noflush` that removes every rule and chain of the CNI network from the nat table, or
@@ -7,32 +8,29 @@ const sharedChains = ["CNI-HOSTPORT-DNAT", "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SE
  */
 export function removalScript(saved: string, network: string): string | undefined {
   const rules = saved.split("\n").filter((line) => line.startsWith("-A "));
-  const mark = `name: \\"${network}\\"`;
-  const marked = rules.filter((rule) => rule.includes(mark));
-  // A marked rule outside the CNI chains jumps to the chain of one pod; that chain's own rules are not all marked.
-  const chains = new Set(marked.map(targetOf).filter((target) => /^CNI-(DN-)?[0-9a-f]+$/.test(target)));
-  const removed = new Set(rules.filter((rule) => marked.includes(rule) && !chains.has(chainOf(rule))));
-
-  const unused = unusedSharedChains();
-  for (const rule of rules) if (unused.includes(targetOf(rule)) && !unused.includes(chainOf(rule))) removed.add(rule);
-  const dropped = [...chains, ...unused];
-  if (removed.size === 0 && dropped.length === 0) return undefined;
+  const marked = rules.filter((rule) => rule.includes(`name: \\"${network}\\"`));
+  // Each pod has chains of its own; what jumps there is marked with the network's name, what is inside not always.
+  const dropped = new Set(marked.map(targetOf).filter((target) => /^CNI-(DN-)?[0-9a-f]+$/.test(target)));
+  const hostPorts = rules.filter((rule) => chainOf(rule) === hostPortChain);
+  if (hostPorts.every((rule) => marked.includes(rule))) {
+    for (const chain of sharedChains) if (saved.includes(`\n:${chain} `)) dropped.add(chain);
+  }
+  const removed = rules.filter((rule) => !dropped.has(chainOf(rule)) && dropped.has(targetOf(rule)));
+  if (dropped.size === 0) return undefined;
   return [
     "*nat",
-    ...[...removed].filter((rule) => !dropped.includes(chainOf(rule))).map((rule) => rule.replace("-A ", "-D ")),
-    ...dropped.map((chain) => `-F ${chain}`),
-    ...dropped.map((chain) => `-X ${chain}`),
+    ...removed.map((rule) => rule.replace("-A ", "-D ")),
+    ...[...dropped].map((chain) => `-F ${chain}`),
+    ...[...dropped].map((chain) => `-X ${chain}`),
     "COMMIT",
     "",
   ].join("\n");
 }
 
-function unusedSharedChains(): readonly string[] {
-  return sharedChains.slice(9);
-}
-function targetOf(rule: string): string {
-  return / -j (\S+)/.exec(rule)?.[1] ?? "";
-}
 function chainOf(rule: string): string {
   return rule.split(" ")[1] ?? "";
+}
+
+function targetOf(rule: string): string {
+  return / -j (\S+)/.exec(rule)?.[1] ?? "";
 }

@@ -1,0 +1,108 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../src/base/index.ts";
+import {
+  baseImageNames,
+  buildBaseImages,
+  claimStateDir,
+  createCgroup,
+  endsWithin,
+  importImages,
+  layoutOf,
+  type MachineLayout,
+  type MachineProcess,
+  type OciImage,
+  signalProcess,
+  startContainerd as startMachineContainerd,
+  stopProcess,
+  subnetNumber,
+} from "../../src/cli/machine/index.ts";
+import { claimSlot, releaseSlot, type Slot, sweepSlots } from "./slots.ts";
+
+export interface TestContainerd extends AsyncDisposable {
+  /** CRI endpoint, "unix:///…". */
+  readonly endpoint: string;
+  readonly socketPath: string;
+  /** All of this machine's files; the test may keep its own below it, they go with it. */
+  readonly stateDir: string;
+  readonly layout: MachineLayout;
+  readonly cniSubnet: string;
+  /** An existing cgroup for the test's pods; it and all below it are removed at the end. */
+  readonly cgroupRoot: string;
+  readonly images: typeof baseImageNames;
+  importImage(image: OciImage): Promise<void>;
+  /** Stops containerd if it runs, and starts it again; containers go on running. */
+  restart(): Promise<void>;
+  /** Ends containerd as a crash would; `restart` brings it back. */
+  kill9(): Promise<void>;
+}
+
+const forever = new AbortController().signal;
+
+/**
+ * Starts a containerd of its own for this test, with network and the images of `baseImageNames`. Leaving it removes
+ * everything; when the test process dies first, a watcher does that.
+ */
+export async function startContainerd(): Promise<TestContainerd> {
+  await sweepSlots();
+  const slot = await claimSlot();
+  const watcher = watchSlot(slot);
+  const layout = layoutOf(slot.machineDir);
+  const cniSubnet = subnetNumber(slot.number);
+  const start = (): Promise<MachineProcess> => startMachineContainerd(layout, cniSubnet, systemClock, forever);
+  let process: MachineProcess;
+  const dispose = async (): Promise<void> => {
+    await releaseSlot(slot);
+    await watcher.dismiss();
+  };
+  try {
+    await claimStateDir(layout, cniSubnet);
+    await createCgroup(layout.cgroupRoot);
+    process = await start();
+    await importImages(layout, await buildBaseImages(), systemClock, forever);
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  return {
+    endpoint: layout.endpoint,
+    socketPath: layout.containerdSocket,
+    stateDir: layout.stateDir,
+    layout,
+    cniSubnet,
+    cgroupRoot: layout.cgroupRoot,
+    images: baseImageNames,
+    importImage: (image) => importImages(layout, [image], systemClock, forever),
+    async restart() {
+      await stopProcess(process, 10_000, systemClock);
+      process = await start();
+    },
+    async kill9() {
+      await signalProcess(process, "SIGKILL");
+      await endsWithin(process, 10_000, systemClock);
+    },
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** A shell that waits for its input to end, which happens even when we are killed, and then removes the slot. */
+function watchSlot(slot: Slot): { dismiss(): Promise<void> } {
+  const reaper = fileURLToPath(new URL("./reap.ts", import.meta.url));
+  const script = 'read -r word; [ "$word" = done ] || exec "$0" --import tsx "$1" "$2"';
+  const child = spawn("sh", ["-c", script, process.execPath, reaper, String(slot.number)], {
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  const exited = once(child, "exit");
+  child.unref();
+  if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
+  return {
+    async dismiss() {
+      child.ref();
+      child.stdin.end("done\n");
+      await exited;
+    },
+  };
+}

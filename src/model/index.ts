@@ -9,12 +9,20 @@ export {
 } from "./cgroup-names.ts";
 export { containerHash, fnv1a32 } from "./container-hash.ts";
 export { defaultCpuPeriodUs, minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
+export { deepFreeze } from "./deep-freeze.ts";
 export { DownwardApiError, formatMap, goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
+export {
+  type DecodedManifest,
+  decodeManifest,
+  locateProblem,
+  type ManifestKinds,
+  maxManifestBytes,
+} from "./manifest.ts";
 export {
   type ContainerAnnotations,
   newestOf,
@@ -42,10 +50,13 @@ export {
   type PodContainer,
   uidOf,
 } from "./pod.ts";
+export { defaultPod } from "./pod-defaults.ts";
 export { normalIp, orderedPodIps } from "./pod-ips.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
+export { describeProblem, isError, type Position, type Problem } from "./problem.ts";
 export { computeQosClass, type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, QuantityError, tryParseQuantity, wholeUnits } from "./quantity.ts";
+export { canonicalQuantity, formatOf, formatQuantity, type QuantityFormat } from "./quantity-format.ts";
 export {
   addAmounts,
   amountsOf,

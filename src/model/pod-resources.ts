@@ -52,7 +52,7 @@ function withPodLevel(sum: ResourceAmounts, spec: ResourceSpec, side: Side): Res
   return new Map([...sum, ...podLevelAmounts(spec, side)]);
 }
 
-function isPodLevelResource(name: string): boolean {
+export function isPodLevelResource(name: string): boolean {
   return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
 }
 

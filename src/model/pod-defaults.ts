@@ -1,0 +1,39 @@
+import { deepFreeze } from "./deep-freeze.ts";
+import type { Pod, PodSpec } from "./kube/gen/types.ts";
+import {
+  defaultContainer,
+  defaultEphemeralContainer,
+  roundedList,
+  roundedResources,
+} from "./pod-defaults-container.ts";
+import { defaultPodLevelResources } from "./pod-defaults-resources.ts";
+import { defaultVolume } from "./pod-defaults-volume.ts";
+
+/** The pod with every default of the v1 API filled in. Pure; the result is deeply frozen. */
+export function defaultPod(pod: Pod): Pod {
+  return deepFreeze({ ...pod, spec: defaultPodSpec(pod.spec ?? { containers: [] }) });
+}
+
+function defaultPodSpec(spec: PodSpec): PodSpec {
+  const hostNetwork = spec.hostNetwork === true;
+  const { initContainers, ephemeralContainers, volumes, overhead, resources } = spec;
+  const containers = spec.containers.map((container) => defaultContainer(container, hostNetwork));
+  const filled: PodSpec = {
+    ...spec,
+    containers,
+    ...(initContainers && {
+      initContainers: initContainers.map((container) => defaultContainer(container, hostNetwork)),
+    }),
+    ...(ephemeralContainers && { ephemeralContainers: ephemeralContainers.map(defaultEphemeralContainer) }),
+    ...(volumes && { volumes: volumes.map(defaultVolume) }),
+    ...(resources && { resources: roundedResources(resources) }),
+    ...(overhead && { overhead: roundedList(overhead) }),
+    restartPolicy: spec.restartPolicy || "Always",
+    dnsPolicy: spec.dnsPolicy || "ClusterFirst",
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    schedulerName: spec.schedulerName || "default-scheduler",
+    securityContext: spec.securityContext ?? {},
+    enableServiceLinks: spec.enableServiceLinks ?? true,
+  };
+  return defaultPodLevelResources(filled);
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import { createServer } from "node:http";
+import type { ListenOptions } from "node:net";
+
+/** Answers one request; what it throws becomes a 500. */
+export type Handler = (request: IncomingMessage, url: URL, response: ServerResponse) => void | Promise<void>;
+
+/** Paths are exact; a trailing slash is ignored. */
+export type Routes = ReadonlyMap<string, Handler>;
+
+export function httpServer(routes: Routes, onFailure: (error: unknown, path: string) => void): Server {
+  const listener: RequestListener = (request, response) => {
+    const url = parseUrl(request.url ?? "/");
+    const path = url?.pathname.replace(/(.)\/+$/, "$1");
+    const handler = path === undefined ? undefined : routes.get(path);
+    if (url === undefined || handler === undefined) {
+      sendText(response, 404, "404 page not found\n");
+      return;
+    }
+    const fail = (error: unknown): void => {
+      onFailure(error, url.pathname);
+      if (response.headersSent) response.destroy();
+      else sendText(response, 500, "internal server error\n");
+    };
+    try {
+      void Promise.resolve(handler(request, url, response)).catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  };
+  return createServer(listener);
+}
+
+function parseUrl(target: string): URL | undefined {
+  try {
+    return new URL(target, "http://localhost");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Resolves when the server accepts connections, rejects when it cannot. */
+export async function listen(server: Server, where: ListenOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(where, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** Serves until aborted, then drops all connections. Rejects when the listener breaks before. */
+export async function serve(server: Server, signal: AbortSignal): Promise<void> {
+  let stop = (): void => {};
+  try {
+    await new Promise<void>((resolve, reject) => {
+      stop = resolve;
+      server.once("error", reject);
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", stop, { once: true });
+    });
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await close(server);
+  }
+}
+
+async function close(server: Server): Promise<void> {
+  if (!server.listening) return;
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+export function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    "Content-Type": "text/plain; charset=utf-8",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Length": Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+export function sendJson(response: ServerResponse, value: unknown): void {
+  const text = JSON.stringify(value);
+  response.writeHead(200, {
+    "Content-Type": "application/json",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Length": Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+/** Only GET reaches the handler; anything else is answered as the kubelet's router does. */
+export function getOnly(handler: Handler): Handler {
+  return (request, url, response) => {
+    if (request.method === "GET") return handler(request, url, response);
+    response.setHeader("Allow", "GET");
+    sendText(response, 405, "405: Method Not Allowed");
+  };
+}

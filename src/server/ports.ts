@@ -1,0 +1,21 @@
+import type { LedgerView } from "../base/index.ts";
+import type { Pod, PodUid } from "../model/index.ts";
+
+/** What the doors show of the pods; the pod engine stands behind it. */
+export interface LocalViews {
+  /** Every pod the agent was told to run, with the status as the agent sees it now. */
+  pods(): readonly Pod[];
+  /** Calls the listener for each change from now on until the returned function is called. */
+  watchPods(listener: (change: PodViewChange) => void): () => void;
+  ledger(uid: PodUid): LedgerView | undefined;
+}
+
+export interface PodViewChange {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: Pod;
+}
+
+/** The verbosity of the log, which may change at run time. */
+export interface LogVerbosity {
+  verbosity: number;
+}

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { systemClock } from "../../src/base/index.ts";
-import { run } from "../../src/cli/machine/index.ts";
+import { machineProcesses, run, signalProcess } from "../../src/cli/machine/index.ts";
 import { startContainerd } from "../support/containerd.ts";
 import { makeImage } from "../support/images.ts";
 import { runRawPod } from "../support/raw-pod.ts";
@@ -58,11 +58,9 @@ test("containers whose shim and containerd were killed are removed too", async (
     const { endpoint, images, cgroupRoot } = containerd;
     await runRawPod({ endpoint, name: "lost", image: images.busybox, command: webServer, cgroupParent: cgroupRoot });
     await containerd.kill9();
-    for (const line of (await run("ps", ["-eo", "pid=,args="])).split("\n")) {
-      const [pid, program, ...args] = line.trim().split(/\s+/);
-      if (program?.includes("containerd-shim") && args.includes(containerd.socketPath))
-        process.kill(Number(pid), "SIGKILL");
-    }
+    const shims = (await machineProcesses(containerd.layout)).filter(({ role }) => role === "shim");
+    assert.equal(shims.length, 1);
+    for (const shim of shims) await signalProcess(shim, "SIGKILL");
   }
   assert.deepEqual(await leftSince(before), []);
 });

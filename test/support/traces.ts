@@ -2,39 +2,22 @@ import { readdir, readFile } from "node:fs/promises";
 import { systemClock } from "../../src/base/index.ts";
 import { run } from "../../src/cli/machine/index.ts";
 
-/** What a machine could leave behind, as sorted lines; equal before and after means without a trace. */
+/** What a machine could leave behind, one line each; equal before and after means without a trace. */
 export async function takeTraces(): Promise<readonly string[]> {
-  const [mounts, links, rules, chains, cgroups, results, shims, sockets, states] = await Promise.all([
+  const saved = run("iptables-save", ["-t", "nat"]);
+  const traces = await Promise.all([
     lines("mount", readFile("/proc/self/mountinfo", "utf8"), (line) => line.split(" ").slice(4).join(" ")),
-    named("link", "/sys/class/net"),
-    lines("rule", run("iptables-save", ["-t", "nat"]), (line) => (line.startsWith("-A ") ? line : "")),
-    lines("chain", run("iptables-save", ["-t", "nat"]), (line) =>
-      line.startsWith(":") ? (line.split(" ")[0] ?? "") : "",
-    ),
+    lines("rule", saved, (line) => (line.startsWith("-A ") ? line : "")),
+    lines("chain", saved, (line) => (line.startsWith(":") ? (line.split(" ")[0] ?? "") : "")),
     lines("cgroup", run("find", ["/sys/fs/cgroup", "-mindepth", "1", "-type", "d"]), (line) => line),
+    runtimeProcesses(),
+    named("link", "/sys/class/net"),
     named("cni result", "/var/lib/cni/results"),
-    lines("process", run("ps", ["-eo", "stat=,pid=,comm="]), runtimeProcess),
     named("shim socket", "/run/containerd/s"),
+    named("log link", "/var/log/containers"),
     named("state", "/var/lib/nodelet-test"),
   ]);
-  return [mounts, links, rules, chains, cgroups, results, shims, sockets, states].flat().sort();
-}
-
-function runtimeProcess(line: string): string {
-  const [stat = "", pid = "", name = ""] = line.trim().split(/\s+/);
-  return !stat.startsWith("Z") && /^(containerd|runc|busybox|docker-registry)/.test(name) ? `${pid} ${name}` : "";
-}
-
-async function named(kind: string, directory: string): Promise<readonly string[]> {
-  return (await readdir(directory).catch(() => [])).map((name) => `${kind} ${name}`);
-}
-
-async function lines(kind: string, text: Promise<string>, pick: (line: string) => string): Promise<readonly string[]> {
-  return (await text)
-    .split("\n")
-    .map(pick)
-    .filter((line) => line !== "")
-    .map((line) => `${kind} ${line}`);
+  return traces.flat();
 }
 
 /**
@@ -49,4 +32,23 @@ export async function leftSince(before: readonly string[], patienceMs = 30_000):
     if (left.length === 0 || giveUp.aborted) return left;
     await systemClock.sleep(100, new AbortController().signal);
   }
+}
+
+async function runtimeProcesses(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir("/proc")) {
+    const stat = /^\d+$/.test(pid) ? await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "") : "";
+    const [, name = "", state = "Z"] = /\((.*)\) (\S)/.exec(stat) ?? [];
+    if (state !== "Z" && /^(containerd|runc|busybox|docker-regis)/.test(name)) found.push(`process ${pid} ${name}`);
+  }
+  return found;
+}
+
+async function named(kind: string, directory: string): Promise<readonly string[]> {
+  return (await readdir(directory).catch(() => [])).map((name) => `${kind} ${name}`);
+}
+
+async function lines(kind: string, text: Promise<string>, pick: (line: string) => string): Promise<readonly string[]> {
+  const picked = (await text).split("\n").map(pick);
+  return picked.filter((line) => line !== "").map((line) => `${kind} ${line}`);
 }

@@ -1,11 +1,10 @@
 import { baseImageNames } from "./base-images.ts";
 import type { MachineLayout } from "./layout.ts";
-import { cniPluginDir } from "./network.ts";
 
 export type Snapshotter = "overlayfs" | "native";
 
 /** The configuration of a containerd that touches nothing outside its state directory. Version 2 suits 1.6 to 2.x. */
-export function containerdConfig(layout: MachineLayout, snapshotter: Snapshotter): string {
+export function containerdConfig(layout: MachineLayout, snapshotter: Snapshotter, cniPluginDir: string): string {
   const quote = JSON.stringify;
   return `version = 2
 root = ${quote(layout.containerdRoot)}

@@ -7,7 +7,7 @@ import { CommandError, run } from "./command.ts";
 import { containerdConfig, type Snapshotter } from "./containerd-config.ts";
 import { criAnswers, criHasImage } from "./cri-probe.ts";
 import type { MachineLayout } from "./layout.ts";
-import { writeCniConfig } from "./network.ts";
+import { findCniPlugins, writeCniConfig } from "./network.ts";
 import { type OciImage, ociArchive } from "./oci-image.ts";
 import { identify, isRunning, type MachineProcess, processOf } from "./processes.ts";
 
@@ -36,7 +36,8 @@ export async function startContainerd(
 async function launch(layout: MachineLayout, subnet: string): Promise<MachineProcess> {
   await mkdir(layout.registryHostsDir, { recursive: true });
   await writeCniConfig(layout, subnet);
-  await writeFile(layout.containerdConfig, containerdConfig(layout, await snapshotterFor(layout.stateDir)));
+  const snapshotter = await snapshotterFor(layout.stateDir);
+  await writeFile(layout.containerdConfig, containerdConfig(layout, snapshotter, await findCniPlugins()));
   const log = await open(layout.containerdLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
   try {
     const pid = await spawnDetached("containerd", ["--config", layout.containerdConfig], log);

@@ -6,9 +6,17 @@ import { listDir } from "./files.ts";
 import { removalScript } from "./iptables.ts";
 import type { MachineLayout } from "./layout.ts";
 
-export const cniPluginDir = "/usr/lib/cni";
+const cniPluginDirs = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
 // libcni writes here whatever its caller configures; containerd 1.6 offers no setting for it.
 const cniResultsDir = "/var/lib/cni/results";
+
+/** Where this machine has the CNI plugins. */
+export async function findCniPlugins(): Promise<string> {
+  for (const directory of cniPluginDirs) if ((await listDir(directory)).includes("bridge")) return directory;
+  throw new Error(
+    `no CNI plugins: looked in ${cniPluginDirs.join(", ")}; install them with "apt-get install containernetworking-plugins"`,
+  );
+}
 
 /** A bridge with a private subnet, addresses out for the pods, and host ports into them. */
 export function cniConfig(layout: MachineLayout, subnet: string): object {

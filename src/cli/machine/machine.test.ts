@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { systemClock } from "../../base/index.ts";
+import { containerdConfig } from "./containerd-config.ts";
+import { layoutOf } from "./layout.ts";
+import { claimStateDir, readMarker } from "./marker.ts";
+import { parseMountinfo } from "./mounts.ts";
+import { chooseSubnet, cniConfig, subnetNumber } from "./network.ts";
+import { endsWithin, identify, isRunning, machineProcesses, roleOf, stopProcess } from "./processes.ts";
+import { removeMachine } from "./teardown.ts";
+
+const layout = layoutOf("/var/lib/nodelet");
+
+test("what a machine makes outside its directory is named after the directory", () => {
+  const other = layoutOf("/srv/other");
+  for (const name of ["network", "bridge", "cgroupRoot"] as const) {
+    assert.equal(layoutOf("/var/lib/nodelet")[name], layout[name]);
+    assert.notEqual(other[name], layout[name]);
+  }
+  assert.ok(layout.bridge.length <= 15);
+});
+
+test("a state directory too long for a socket is refused with the limit", () => {
+  const limit = 107 - "/containerd.sock.ttrpc".length;
+  assert.equal(layoutOf(`/${"x".repeat(limit - 1)}`).stateDir.length, limit);
+  assert.throws(() => layoutOf(`/${"x".repeat(limit)}`), /found 86 bytes, at most 85 are possible/);
+});
+
+test("only an absent or empty directory is taken", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-marker-"));
+  try {
+    const fresh = layoutOf(join(directory, "fresh"));
+    assert.equal(await readMarker(fresh), undefined);
+    await claimStateDir(fresh, "10.214.0.0/22");
+    assert.deepEqual(await readMarker(fresh), { nodeletMachine: 1, subnet: "10.214.0.0/22" });
+    const foreign = layoutOf(join(directory, "foreign"));
+    await mkdir(foreign.stateDir);
+    await writeFile(join(foreign.stateDir, "letters"), "");
+    await assert.rejects(claimStateDir(foreign, "10.214.0.0/22"), /holds files that nodelet did not make \(letters\)/);
+    await writeFile(foreign.markerFile, '{"name":"somebody else"}');
+    await assert.rejects(readMarker(foreign), /not the marker of a nodelet machine/);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("removing a machine that is not there removes nothing", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-foreign-"));
+  try {
+    await writeFile(join(directory, "letters"), "dear");
+    assert.equal(await removeMachine(layoutOf(directory), { graceMs: 0, report: () => {} }, systemClock), false);
+    assert.equal(await readFile(join(directory, "letters"), "utf8"), "dear");
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+for (const { argv, role } of [
+  { argv: ["containerd", "--config", layout.containerdConfig, ""], role: "containerd" },
+  { argv: ["/usr/bin/containerd", "--config", layout.containerdConfig], role: "containerd" },
+  { argv: ["containerd", "--config", "/etc/containerd/config.toml"], role: undefined },
+  { argv: ["vi", "--config", layout.containerdConfig], role: undefined },
+  { argv: ["containerd-shim-runc-v2", "-namespace", "k8s.io", "-address", layout.containerdSocket], role: "shim" },
+  { argv: ["containerd-shim-runc-v2", "-address", "/run/containerd/containerd.sock"], role: undefined },
+  { argv: ["node", "--enable-source-maps", "dist/nodelet.mjs", `--root-dir=${layout.agentRoot}`], role: "agent" },
+  { argv: ["grep", `--root-dir=${layout.agentRoot}`], role: undefined },
+  { argv: ["node", "dist/nodelet.mjs", `--root-dir=${layout.agentRoot}-2`], role: undefined },
+  { argv: [""], role: undefined },
+]) {
+  test(`"${argv.join(" ")}" is ${role ?? "not ours"}`, () => assert.equal(roleOf(argv, layout), role));
+}
+
+test("a process is found by its command line and known by its start time", async () => {
+  const mine = layoutOf(`/nowhere/${process.pid}`);
+  const args = ["-e", "process.on('SIGTERM', () => {}); console.log('up'); setInterval(() => {}, 1000)"];
+  const child = spawn(process.execPath, [...args, "--", `--root-dir=${mine.agentRoot}`]);
+  await once(child.stdout, "data");
+  const [found] = await machineProcesses(mine);
+  assert.equal(found?.pid, child.pid);
+  assert.equal(found?.role, "agent");
+  assert.ok(found && (await isRunning(found)));
+  assert.equal(await isRunning({ pid: found.pid, startTicks: "1" }), false);
+  assert.equal(await endsWithin(found, 0, systemClock), false);
+  const exited = once(child, "exit");
+  await stopProcess(found, 0, systemClock);
+  assert.deepEqual(await exited, [null, "SIGKILL"]);
+  assert.equal(await identify(found.pid), undefined);
+});
+
+test("subnets differ, hold 1022 pods each and stay within 10.212.0.0/14", () => {
+  const all = Array.from({ length: 256 }, (_, n) => subnetNumber(n));
+  assert.equal(new Set(all).size, 256);
+  assert.equal(all[0], "10.212.0.0/22");
+  assert.equal(all[255], "10.215.252.0/22");
+});
+
+test("the chosen subnet is of the half for people, and stable", async () => {
+  const chosen = await chooseSubnet(5);
+  assert.match(chosen, /^10\.21[45]\.\d+\.0\/22$/);
+  assert.equal(await chooseSubnet(5), chosen);
+});
+
+test("the CNI network carries its name, bridge, subnet and host ports", () => {
+  const text = JSON.stringify(cniConfig(layout, "10.214.4.0/22"));
+  for (const part of [layout.network, layout.bridge, layout.cniIpamDir, "10.214.4.0/22", "portMappings"]) {
+    assert.ok(text.includes(part), part);
+  }
+});
+
+test("containerd accepts its configuration and keeps to the state directory", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-toml-"));
+  try {
+    const mine = layoutOf(directory);
+    await writeFile(mine.containerdConfig, containerdConfig(mine, "overlayfs", "/usr/lib/cni"));
+    const dump = execFileSync("containerd", ["--config", mine.containerdConfig, "config", "dump"], {
+      encoding: "utf8",
+    });
+    const paths = [...dump.matchAll(/^\s*(?:root|state|address|Root|conf_dir|config_path) = "(\/.*)"$/gm)].map(
+      (m) => m[1],
+    );
+    assert.ok(paths.length >= 6, dump);
+    for (const path of paths) assert.ok(path?.startsWith(`${directory}/`), path);
+    assert.match(dump, /restrict_oom_score_adj = true/);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("mount points with spaces are read back", () => {
+  const text =
+    "22 1 253:0 / / rw - ext4 /dev/vda rw\n40 22 0:4 net:[1] /var/lib/a\\040b/netns rw shared:2 - nsfs nsfs rw\n";
+  assert.deepEqual(parseMountinfo(text), [
+    { point: "/", type: "ext4" },
+    { point: "/var/lib/a b/netns", type: "nsfs" },
+  ]);
+});

@@ -1,0 +1,31 @@
+// `npm run bench NAME [args]`: runs bench/NAME.ts, which prints one line of JSON. Without a name, lists what there is.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setupToRun } from "./setup.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const benchDir = join(root, "bench");
+const [name, ...args] = process.argv.slice(2);
+
+if (name === undefined) {
+  for (const file of listBenches()) console.log(`${file.slice(0, -3).padEnd(20)} ${purposeOf(file)}`.trimEnd());
+} else if (!existsSync(join(benchDir, `${name}.ts`))) {
+  const known = listBenches().map((file) => file.slice(0, -3));
+  console.error(`nodelet: there is no bench "${name}"; there are: ${known.join(", ") || "none"}`);
+  process.exitCode = 1;
+} else {
+  setupToRun();
+  const command = ["--import", "tsx", join(benchDir, `${name}.ts`), ...args];
+  process.exitCode = spawnSync(process.execPath, command, { cwd: root, stdio: "inherit" }).status ?? 1;
+}
+
+function listBenches() {
+  return existsSync(benchDir) ? readdirSync(benchDir).filter((file) => file.endsWith(".ts")) : [];
+}
+
+/** The first comment line of a bench says what it measures. */
+function purposeOf(file) {
+  return /^\/\/ (.*)/.exec(readFileSync(join(benchDir, file), "utf8"))?.[1] ?? "";
+}

@@ -1,0 +1,104 @@
+// `npm test`: static checks, unit tests, then scenarios against a real containerd; ends with "N passed, N failed".
+// `npm test -- src/config` runs only the test files with that in their path; words with dashes go to node --test.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { buildIfStale, installNpmPackages, installPrograms, SetupError } from "./setup.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const onCi = process.env.CI === "true";
+const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const runnerOptions = process.argv.slice(2).filter((word) => word.startsWith("--"));
+const reporter = fileURLToPath(new URL("./count-reporter.mjs", import.meta.url));
+
+/** Kinds of tests; scenarios share the machine's kernel and so run one at a time. */
+const units = {
+  concurrency: 2,
+  timeoutMs: 120_000,
+  files: [...find("src"), ...find("scripts"), ...find("test/contract")],
+};
+const scenarios = { concurrency: 1, timeoutMs: 300_000, files: find("test/node") };
+
+const total = { passed: 0, failed: 0, skipped: 0 };
+const canRunScenarios = prepare();
+if (words.length === 0) check();
+run(units);
+if (canRunScenarios) run(scenarios);
+if (total.skipped > 0) console.log(`${total.skipped} skipped`);
+if (total.passed + total.failed === 0) {
+  console.error(`nodelet: no test file has any of "${words.join('", "')}" in its path`);
+  total.failed++;
+}
+console.log(`${total.passed} passed, ${total.failed} failed`);
+if (total.failed > 0) process.exitCode = 1;
+
+/** Makes ready what the chosen tests need. Without programs or root, a person may still run the unit tests. */
+function prepare() {
+  try {
+    installNpmPackages();
+    if (scenarios.files.length > 0) buildIfStale();
+  } catch (error) {
+    giveUp(error);
+  }
+  try {
+    installPrograms("test");
+    if (scenarios.files.length > 0) requireRoot();
+    node(["--import", "tsx", "test/support/reap.ts"], { stdio: ["ignore", "ignore", 2] });
+    return true;
+  } catch (error) {
+    if (onCi) giveUp(error);
+    if (!(error instanceof SetupError)) throw error;
+    console.error(`nodelet: ${error.message}\nnodelet: going on without the scenario tests`);
+    return false;
+  }
+}
+
+function requireRoot() {
+  if (process.getuid() !== 0) throw new SetupError("Scenario tests start containers, which needs root.");
+}
+
+function giveUp(error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.error(`nodelet: ${error.message}`);
+  console.log("0 passed, 1 failed");
+  process.exit(1);
+}
+
+function check() {
+  const status = node(["scripts/check.mjs"], { stdio: ["ignore", 1, 2] });
+  if (status === 0) total.passed++;
+  else total.failed++;
+}
+
+function run({ files, concurrency, timeoutMs }) {
+  if (files.length === 0) return;
+  const directory = mkdtempSync(join(tmpdir(), "nodelet-test-"));
+  const countFile = join(directory, "counts");
+  const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
+  reporters.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${countFile}`);
+  const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
+  const status = node(["--import", "tsx", "--test", ...limits, ...reporters, ...runnerOptions, ...files], {
+    stdio: ["ignore", 1, 2],
+  });
+  const counts = existsSync(countFile) ? JSON.parse(readFileSync(countFile, "utf8") || "{}") : {};
+  rmSync(directory, { recursive: true });
+  for (const kind of Object.keys(total)) total[kind] += counts[kind] ?? 0;
+  // A runner that died counted nothing; its death must not look like success.
+  if (status !== 0 && !counts.failed) total.failed++;
+}
+
+function node(args, options) {
+  return spawnSync(process.execPath, args, { cwd: root, ...options }).status;
+}
+
+function find(directory) {
+  if (!existsSync(join(root, directory))) return [];
+  const files = readdirSync(join(root, directory), { recursive: true });
+  return files
+    .filter((file) => /\.test\.(ts|mjs)$/.test(file))
+    .map((file) => join(directory, file))
+    .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+    .sort();
+}

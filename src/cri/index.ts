@@ -1,3 +1,13 @@
 // The container runtime's door: CRI messages, the two services as typed interfaces, and a gRPC client for them.
+export type { CallHealth, CallReport, PendingCall } from "./call-log.ts";
+export { cgroupDriverOf } from "./cgroup-driver.ts";
+export { CriClient, type CriClientPorts, type CriClientSettings } from "./client.ts";
+export { ContainerHints, type HintPorts } from "./container-hints.ts";
+export { type CriEndpoint, EndpointError, parseEndpoint } from "./endpoint.ts";
+export { type CriCode, CriError, criCodeOf, grpcStatusOf } from "./errors.ts";
 export * from "./gen/index.ts";
+export { type HandshakeState, RuntimeHandshake, UnsupportedRuntimeError } from "./handshake.ts";
+export type { ContainerHint, HintSource } from "./hint.ts";
+export { containerRuntimeVersion, type RuntimeIdentity } from "./identity.ts";
+export { type CriOperation, operationTypes } from "./operations.ts";
 export type { CallOptions, ImageService, RuntimeService } from "./services.ts";

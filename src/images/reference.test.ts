@@ -7,7 +7,6 @@ import {
   parseImageReference,
   repositoryOf,
   withDefaultTag,
-  withoutTagAndDigest,
 } from "./reference.ts";
 
 const sha = `sha256:${"ab12".repeat(16)}`;
@@ -72,16 +71,15 @@ test("a path of exactly 255 characters passes, whatever the registry's length", 
   assert.equal(parseImageReference(`registry.example.com/${"a".repeat(255)}`).path.length, 255);
 });
 
-for (const { name, tagged, bare } of [
-  { name: "nginx", tagged: "nginx:latest", bare: "nginx" },
-  { name: "nginx:1", tagged: "nginx:1", bare: "nginx" },
-  { name: "localhost:5000/nginx", tagged: "localhost:5000/nginx:latest", bare: "localhost:5000/nginx" },
-  { name: `nginx@${sha}`, tagged: `nginx@${sha}`, bare: "nginx" },
-  { name: `q.io/nginx:1@${sha}`, tagged: `q.io/nginx:1@${sha}`, bare: "q.io/nginx" },
+for (const { name, tagged } of [
+  { name: "nginx", tagged: "nginx:latest" },
+  { name: "nginx:1", tagged: "nginx:1" },
+  { name: "localhost:5000/nginx", tagged: "localhost:5000/nginx:latest" },
+  { name: `nginx@${sha}`, tagged: `nginx@${sha}` },
+  { name: `q.io/nginx:1@${sha}`, tagged: `q.io/nginx:1@${sha}` },
 ]) {
-  test(`default tag and bare name of ${name}`, () => {
+  test(`default tag of ${name}`, () => {
     assert.equal(withDefaultTag(name), tagged);
-    assert.equal(withoutTagAndDigest(name), bare);
   });
 }
 

@@ -57,15 +57,6 @@ export function withDefaultTag(name: string): string {
   return tag === undefined && digest === undefined ? `${name}:latest` : name;
 }
 
-/** The name as written, without tag and digest. Throws ImageNameError. */
-export function withoutTagAndDigest(name: string): string {
-  const { tag, digest } = parseImage(name);
-  let end = name.length;
-  if (digest !== undefined) end -= digest.length + 1;
-  if (tag !== undefined) end -= tag.length + 1;
-  return name.slice(0, end);
-}
-
 export type PullPolicy = "Always" | "IfNotPresent" | "Never";
 
 /** What the API server writes into a container that names no pull policy. */

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { closeSync, readSync } from "node:fs";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import type { Clock } from "../base/index.ts";
 import { inodeEvents, loadSyscalls, SyscallError } from "./syscalls.ts";
 
@@ -7,8 +7,10 @@ import { inodeEvents, loadSyscalls, SyscallError } from "./syscalls.ts";
 const lockPollMs = 200;
 const contentionPollMs = 200;
 
-/** A lock that lasts until it is disposed of or the process ends, however it ends. */
-export type HeldLock = Disposable;
+/** A lock that lasts until `release` or the end of the process, however it ends. */
+export interface HeldLock {
+  release(): Promise<void>;
+}
 
 /** Waits for the exclusive lock on the file, which is made when missing. `onWait` is told once if it is taken. */
 export async function acquireLockFile(
@@ -17,20 +19,19 @@ export async function acquireLockFile(
   signal: AbortSignal,
 ): Promise<HeldLock> {
   const calls = await loadSyscalls();
-  // A plain descriptor: a FileHandle that nobody refers to any more would be closed, and the lock lost.
-  let fd: number | undefined;
+  let file: FileHandle | undefined;
   try {
-    fd = openSync(path, "a+", 0o600);
-    for (let waited = false; calls.tryFlock(fd) === "taken"; waited = true) {
+    file = await open(path, "a+", 0o600);
+    for (let waited = false; calls.tryFlock(file.fd) === "taken"; waited = true) {
       if (!waited) onWait();
       await clock.sleep(lockPollMs, signal);
     }
   } catch (error) {
-    if (fd !== undefined) closeSync(fd);
+    await file?.close();
     if (signal.aborted) throw error;
     throw new Error(`unable to acquire file lock on "${path}"`, { cause: error });
   }
-  return holding(fd);
+  return holding(file);
 }
 
 /** Resolves when another process opens or deletes the file: it wants the lock that we hold. */
@@ -70,19 +71,19 @@ export class DirectoryInUseError extends Error {
 /** Makes this process the only agent that works in the directory. The lock is on the directory itself: no file to leave behind. */
 export async function claimDirectory(directory: string): Promise<HeldLock> {
   const calls = await loadSyscalls();
-  const fd = openSync(directory, "r");
+  const handle = await open(directory, "r");
   try {
-    if (calls.tryFlock(fd) === "held") return holding(fd);
-    throw new DirectoryInUseError(directory, await lockHolder(fstatSync(fd).ino));
+    if (calls.tryFlock(handle.fd) === "held") return holding(handle);
+    throw new DirectoryInUseError(directory, await lockHolder((await handle.stat()).ino));
   } catch (error) {
-    closeSync(fd);
+    await handle.close();
     if (error instanceof SyscallError) throw new Error(`Cannot lock the directory "${directory}"`, { cause: error });
     throw error;
   }
 }
 
-function holding(fd: number): HeldLock {
-  return { [Symbol.dispose]: () => closeSync(fd) };
+function holding(handle: FileHandle): HeldLock {
+  return { release: () => handle.close() };
 }
 
 /** The process that holds a flock on the inode, from `1: FLOCK  ADVISORY  WRITE 812 08:01:131077 0 EOF`. */

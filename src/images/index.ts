@@ -1,2 +1,30 @@
 // Images: names, credentials, pulling with fairness and back-off, and removing what nobody uses.
+export {
+  CredentialPlugin,
+  type PluginPorts,
+  type PullingPod,
+  type ServiceAccounts,
+} from "./credential-plugin.ts";
+export { Credentials } from "./credentials.ts";
+export { ImageAccess, type VerificationPolicy } from "./image-access.ts";
+export { ImageError, type ImageErrorReason } from "./image-error.ts";
+export {
+  type ImagePhase,
+  ImagePuller,
+  type ImagePullerPorts,
+  type ImagePullerSettings,
+  type ImageRequest,
+  imageOf,
+} from "./image-puller.ts";
+export { type NodeCredentialPaths, NodeCredentials } from "./node-credentials.ts";
+export {
+  type CredentialProviderConfig,
+  CredentialProviderConfigError,
+  loadCredentialProviders,
+} from "./plugin-config.ts";
+export type { PulledImage, PullOutcome } from "./pull-attempts.ts";
+export type { SavedBackoff } from "./pull-backoff.ts";
+export type { PullInProgress } from "./pull-queue.ts";
+export { PullRecords } from "./pull-records.ts";
+export { type PullSecretPorts, readPullSecrets } from "./pull-secrets.ts";
 export { defaultPullPolicy, ImageNameError, type PullPolicy, parseImage, withDefaultTag } from "./reference.ts";

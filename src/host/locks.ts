@@ -1,5 +1,5 @@
-import { closeSync, readSync } from "node:fs";
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { Clock } from "../base/index.ts";
 import { inodeEvents, loadSyscalls, SyscallError } from "./syscalls.ts";
 
@@ -7,10 +7,8 @@ import { inodeEvents, loadSyscalls, SyscallError } from "./syscalls.ts";
 const lockPollMs = 200;
 const contentionPollMs = 200;
 
-/** A lock that lasts until `release` or the end of the process, however it ends. */
-export interface HeldLock {
-  release(): Promise<void>;
-}
+/** A lock that lasts until it is disposed of or the process ends, however it ends. */
+export type HeldLock = Disposable;
 
 /** Waits for the exclusive lock on the file, which is made when missing. `onWait` is told once if it is taken. */
 export async function acquireLockFile(
@@ -19,19 +17,20 @@ export async function acquireLockFile(
   signal: AbortSignal,
 ): Promise<HeldLock> {
   const calls = await loadSyscalls();
-  let file: FileHandle | undefined;
+  // A plain descriptor: a FileHandle that nobody refers to any more would be closed, and the lock lost.
+  let fd: number | undefined;
   try {
-    file = await open(path, "a+", 0o600);
-    for (let waited = false; calls.tryFlock(file.fd) === "taken"; waited = true) {
+    fd = openSync(path, "a+", 0o600);
+    for (let waited = false; calls.tryFlock(fd) === "taken"; waited = true) {
       if (!waited) onWait();
       await clock.sleep(lockPollMs, signal);
     }
   } catch (error) {
-    await file?.close();
+    if (fd !== undefined) closeSync(fd);
     if (signal.aborted) throw error;
     throw new Error(`unable to acquire file lock on "${path}"`, { cause: error });
   }
-  return holding(file);
+  return holding(fd);
 }
 
 /** Resolves when another process opens or deletes the file: it wants the lock that we hold. */
@@ -71,19 +70,19 @@ export class DirectoryInUseError extends Error {
 /** Makes this process the only agent that works in the directory. The lock is on the directory itself: no file to leave behind. */
 export async function claimDirectory(directory: string): Promise<HeldLock> {
   const calls = await loadSyscalls();
-  const handle = await open(directory, "r");
+  const fd = openSync(directory, "r");
   try {
-    if (calls.tryFlock(handle.fd) === "held") return holding(handle);
-    throw new DirectoryInUseError(directory, await lockHolder((await handle.stat()).ino));
+    if (calls.tryFlock(fd) === "held") return holding(fd);
+    throw new DirectoryInUseError(directory, await lockHolder(fstatSync(fd).ino));
   } catch (error) {
-    await handle.close();
+    closeSync(fd);
     if (error instanceof SyscallError) throw new Error(`Cannot lock the directory "${directory}"`, { cause: error });
     throw error;
   }
 }
 
-function holding(handle: FileHandle): HeldLock {
-  return { release: () => handle.close() };
+function holding(fd: number): HeldLock {
+  return { [Symbol.dispose]: () => closeSync(fd) };
 }
 
 /** The process that holds a flock on the inode, from `1: FLOCK  ADVISORY  WRITE 812 08:01:131077 0 EOF`. */

@@ -55,7 +55,7 @@ test("lock file: made with mode 0600 and held", async () => {
   const lock = await acquireLockFile(path, { clock: new FakeClock(), onWait: () => (waited = true) }, never);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(waited, false);
-  await lock.release();
+  lock[Symbol.dispose]();
 });
 
 test("lock file: waits while another process holds it, then gets it", async () => {
@@ -69,7 +69,7 @@ test("lock file: waits while another process holds it, then gets it", async () =
   };
   const lock = await acquireLockFile(path, { clock: systemClock, onWait }, never);
   assert.equal(waits, 1);
-  await lock.release();
+  lock[Symbol.dispose]();
 });
 
 test("lock file: the wait can be ended", async () => {
@@ -131,8 +131,11 @@ test("a directory has one agent at a time; the error names the process that hold
   });
   other.kill("SIGKILL");
   await once(other, "exit");
-  await (await claimDirectory(root)).release();
-  await (await claimDirectory(root)).release();
+  for (let turn = 0; turn < 2; turn++) {
+    using lock = await claimDirectory(root);
+    assert.ok(lock);
+    await assert.rejects(claimDirectory(root), DirectoryInUseError);
+  }
 });
 
 for (const kind of ["path", "abstract"] as const) {

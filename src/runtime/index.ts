@@ -1,3 +1,11 @@
 // Sandboxes and containers: how they are described to the runtime, and what is observed of them.
+
+export { followHints } from "./hint-feed.ts";
+export { ContainerKiller, type KillPorts } from "./kill.ts";
 export * from "./mapping/index.ts";
+export { PodObserver } from "./observer.ts";
+export { Relist } from "./relist.ts";
+export { RuntimeStatus } from "./runtime-status.ts";
+export { StartError } from "./start-error.ts";
+export { ContainerStarter, type StartContainerRequest, type StarterPorts } from "./starter.ts";
 export { translateContainer, translateContainerState, translateSandbox, translateSandboxState } from "./translate.ts";

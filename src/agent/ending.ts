@@ -1,0 +1,42 @@
+import type { TaskScope } from "../base/index.ts";
+
+/** An orderly end: asked for from outside, not caused by a failure. */
+class StopRequest extends Error {
+  override readonly name = "StopRequest";
+}
+
+/**
+ * Decides once why the agent ends: it was asked to, or a loop it cannot do without died. Whatever waits during
+ * start-up waits with `signal`, so that every end reaches it.
+ */
+export class Ending {
+  readonly #controller = new AbortController();
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  request(why: string): void {
+    this.#controller.abort(new StopRequest(why));
+  }
+
+  /** Ends the agent when a task of the scope fails; stopping the scope is no failure. */
+  follow(scope: TaskScope): void {
+    const { signal } = scope;
+    const onAbort = (): void => {
+      const stopped = signal.reason instanceof DOMException && signal.reason.name === "AbortError";
+      if (!stopped) this.#controller.abort(signal.reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+  }
+
+  /** Resolves with the reason of an orderly end, rejects with the failure otherwise. */
+  async reached(): Promise<string> {
+    const { signal } = this.#controller;
+    if (!signal.aborted) {
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    }
+    if (signal.reason instanceof StopRequest) return signal.reason.message;
+    throw signal.reason;
+  }
+}

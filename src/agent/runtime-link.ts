@@ -1,0 +1,81 @@
+import { type Clock, explain, type Logger } from "../base/index.ts";
+import type { KubeletConfiguration } from "../config/index.ts";
+import { CriClient, cgroupDriverOf, parseEndpoint, RuntimeHandshake, type RuntimeIdentity } from "../cri/index.ts";
+import type { HealthCheck, HealthRegistry } from "../server/index.ts";
+
+/** What the runtime said of itself when it answered first. */
+export interface ConnectedRuntime {
+  readonly identity: RuntimeIdentity;
+  readonly cgroupDriver: "systemd" | "cgroupfs";
+}
+
+export type RuntimeSettings = Pick<
+  KubeletConfiguration,
+  "containerRuntimeEndpoint" | "imageServiceEndpoint" | "runtimeRequestTimeoutMs" | "cgroupDriver"
+>;
+
+/** The connection to the container runtime: waited for at start, watched ever after. */
+export class RuntimeLink implements Disposable {
+  readonly cri: CriClient;
+  readonly #settings: RuntimeSettings;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #handshake: RuntimeHandshake;
+
+  constructor(settings: RuntimeSettings, ports: { clock: Clock; log: Logger; health: HealthRegistry }) {
+    const { clock, log } = ports;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#log = log;
+    for (const endpoint of [settings.containerRuntimeEndpoint, settings.imageServiceEndpoint]) {
+      const deprecated = endpoint === "" ? undefined : parseEndpoint(endpoint).deprecated;
+      if (deprecated !== undefined) log.warn(deprecated);
+    }
+    this.cri = new CriClient(
+      {
+        runtimeEndpoint: settings.containerRuntimeEndpoint,
+        imageEndpoint: settings.imageServiceEndpoint,
+        requestTimeoutMs: settings.runtimeRequestTimeoutMs,
+      },
+      { clock },
+    );
+    this.#handshake = new RuntimeHandshake({ runtime: this.cri.runtime, images: this.cri.images, clock, log });
+    ports.health.watch("runtime", this.#check);
+  }
+
+  /** Waits for the runtime as long as it takes; rejects when it answers but cannot be worked with. */
+  async connect(signal: AbortSignal): Promise<ConnectedRuntime> {
+    const log = this.#log;
+    const identity = await this.#handshake.run(signal);
+    const wanted = await cgroupDriverOf({ runtime: this.cri.runtime, clock: this.#clock, log }, signal);
+    const cgroupDriver = wanted ?? asDriver(this.#settings.cgroupDriver);
+    const source = wanted === undefined ? "configuration" : "container runtime";
+    log.info("Using cgroup driver", { cgroupDriver, source });
+    return { identity, cgroupDriver };
+  }
+
+  [Symbol.dispose](): void {
+    this.cri.close();
+  }
+
+  readonly #check: HealthCheck = () => {
+    const { state } = this.#handshake;
+    const where = this.#settings.containerRuntimeEndpoint;
+    if (state.phase === "refused") return { state: "failed", reason: state.reason };
+    if (state.phase !== "ready") {
+      const why = state.phase === "connecting" ? (state.lastError ?? "connecting") : "not tried yet";
+      return { state: "waiting", reason: `the container runtime at ${where}: ${why}` };
+    }
+    const { lastAnswerAt, unansweredInARow, lastFailure } = this.cri.health();
+    const clock = this.#clock;
+    const provenAt = clock.monotonic() - (clock.now() - (lastAnswerAt ?? state.at));
+    if (unansweredInARow === 0) return { state: "ok", provenAt };
+    const why = explain(lastFailure?.error ?? "no answer");
+    return { state: "waiting", reason: `the container runtime at ${where} does not answer: ${why}`, provenAt };
+  };
+}
+
+function asDriver(configured: string): "systemd" | "cgroupfs" {
+  if (configured === "systemd" || configured === "cgroupfs") return configured;
+  throw new Error(`cgroupDriver "${configured}" is unknown; want "systemd" or "cgroupfs"`);
+}

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
+import type { KubeletConfiguration } from "../config/index.ts";
+import type { Pod } from "../model/index.ts";
+import type { LocalViews, PodViewChange } from "../server/index.ts";
+import { dataDirectories } from "./directories.ts";
+import { Ending } from "./ending.ts";
+import { LateViews } from "./late-views.ts";
+import { holdLockFile } from "./lock-file.ts";
+import { checkStart } from "./start-checks.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "nodelet-stages-"));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+test("directories and their modes", () => {
+  const settings = { rootDir: "/r", podLogsDir: "/logs" };
+  const octal = (checkpoints: boolean) =>
+    dataDirectories({ ...settings, checkpoints }).map(([path, mode]) => `${path} ${mode.toString(8)}`);
+  const always = ["/logs 750", "/r/pods 750", "/r/plugins 750", "/r/plugins_registry 750", "/r/pod-resources 750"];
+  assert.deepEqual(octal(false), [...always, "/var/log/containers 755"]);
+  assert.deepEqual(octal(true), [...always, "/r/checkpoints 700", "/var/log/containers 755"]);
+});
+
+for (const { webhook, mode, failSwapOn, standalone, swaps, problem } of [
+  { webhook: false, mode: "AlwaysAllow", failSwapOn: true, standalone: true, swaps: [], problem: undefined },
+  {
+    webhook: true,
+    mode: "AlwaysAllow",
+    failSwapOn: true,
+    standalone: true,
+    swaps: [],
+    problem: /webhook authentication/,
+  },
+  { webhook: false, mode: "Webhook", failSwapOn: true, standalone: true, swaps: [], problem: /webhook authorization/ },
+  { webhook: true, mode: "Webhook", failSwapOn: true, standalone: false, swaps: [], problem: undefined },
+  {
+    webhook: false,
+    mode: "AlwaysAllow",
+    failSwapOn: true,
+    standalone: true,
+    swaps: ["/dev/b"],
+    problem: /swap on is not supported.*\/dev\/b/,
+  },
+  { webhook: false, mode: "AlwaysAllow", failSwapOn: false, standalone: true, swaps: ["/dev/b"], problem: undefined },
+] as const) {
+  const what = `webhook ${webhook}, ${mode}, failSwapOn ${failSwapOn}, standalone ${standalone}, ${swaps.length} swaps`;
+  test(`start check: ${what}`, () => {
+    const kubelet = { authentication: { webhook: { enabled: webhook } }, authorization: { mode }, failSwapOn };
+    const check = () => checkStart({ kubelet: kubelet as unknown as KubeletConfiguration }, { standalone, swaps });
+    if (problem === undefined) assert.doesNotThrow(check);
+    else assert.throws(check, { message: problem });
+  });
+}
+
+test("ending: the first reason counts", async () => {
+  const ending = new Ending();
+  ending.request("first");
+  ending.request("second");
+  assert.equal(await ending.reached(), "first");
+});
+
+test("ending: a task that fails is a failure, a scope that is stopped is nothing", async () => {
+  const ending = new Ending();
+  const stopped = new TaskScope();
+  ending.follow(stopped);
+  await stopped.stop();
+  assert.equal(ending.signal.aborted, false);
+  await using failing = new TaskScope();
+  ending.follow(failing);
+  failing.spawn("door", async () => {
+    throw new Error("broke");
+  });
+  await assert.rejects(ending.reached(), /task "door" failed/);
+});
+
+test("lock file: exit on contention needs one", async () => {
+  await using scope = new TaskScope();
+  const ports = { clock: systemClock, log: silentLogger, scope, ending: new Ending() };
+  await assert.rejects(
+    holdLockFile({ lockFile: "", exitOnLockContention: true }, ports),
+    /cannot exit on lock file contention: no lock file specified/,
+  );
+  await holdLockFile({ lockFile: "", exitOnLockContention: false }, ports);
+});
+
+test("lock file: another process that opens it ends the agent in order", async () => {
+  await using scope = new TaskScope();
+  const ending = new Ending();
+  const lockFile = join(directory, "lock");
+  await holdLockFile(
+    { lockFile, exitOnLockContention: true },
+    { clock: systemClock, log: silentLogger, scope, ending },
+  );
+  assert.equal(ending.signal.aborted, false);
+  spawnSync(process.execPath, ["-e", `require("fs").openSync(${JSON.stringify(lockFile)}, "r")`]);
+  assert.equal(await ending.reached(), "another process wants the lock file");
+});
+
+test("lock file: without exit on contention others may open it", async () => {
+  await using scope = new TaskScope();
+  const lockFile = join(directory, "shared-lock");
+  const ports = { clock: systemClock, log: silentLogger, scope, ending: new Ending() };
+  await holdLockFile({ lockFile, exitOnLockContention: false }, ports);
+  assert.equal(scope.size, 0);
+});
+
+test("late views: empty first; who listened already hears of every pod, then of changes", () => {
+  const pods: Pod[] = [{ metadata: { name: "a", uid: "1" } }];
+  let announce: (change: PodViewChange) => void = () => {};
+  const views: LocalViews = {
+    pods: () => pods,
+    watchPods: (listener) => {
+      announce = listener;
+      return () => {};
+    },
+    ledger: () => ({ entries: [], dropped: 3, blocker: undefined }),
+  };
+  const late = new LateViews();
+  const heard: string[] = [];
+  const stop = late.watchPods(({ type, object }) => heard.push(`${type} ${object.metadata?.name}`));
+  assert.deepEqual(late.pods(), []);
+  assert.equal(late.ledger("1" as never), undefined);
+  late.attach(views);
+  announce({ type: "DELETED", object: { metadata: { name: "a", uid: "1" } } });
+  stop();
+  announce({ type: "ADDED", object: { metadata: { name: "b", uid: "2" } } });
+  assert.deepEqual(heard, ["ADDED a", "DELETED a"]);
+  assert.deepEqual(late.pods(), pods);
+  assert.equal(late.ledger("1" as never)?.dropped, 3);
+});

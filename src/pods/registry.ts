@@ -1,0 +1,145 @@
+import { isAbort, type Ledger, type Logger } from "../base/index.ts";
+import {
+  type IdentifiedPod,
+  isMirrorPod,
+  type ObservedPod,
+  type PodStatus,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../model/index.ts";
+import type { PodWorkers } from "../workers/index.ts";
+import type { Admission } from "./admission.ts";
+
+const defaultGraceSeconds = 30;
+
+/** The pods that are wanted on this node. Takes the sources' changes in order and tells the workers. */
+export class PodRegistry {
+  readonly #ports: RegistryPorts;
+  readonly #pods = new Map<PodUid, IdentifiedPod>();
+  readonly #rejected = new Set<PodUid>();
+  /** Removed, or found in the runtime, before all sources had spoken: nobody may be stopped yet. */
+  readonly #undecided = new Set<PodUid>();
+
+  constructor(ports: RegistryPorts) {
+    this.#ports = ports;
+  }
+
+  get(uid: PodUid): IdentifiedPod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  all(): IterableIterator<IdentifiedPod> {
+    return this.#pods.values();
+  }
+
+  apply(change: { readonly op: string; readonly pods: readonly IdentifiedPod[] }): void {
+    for (const pod of change.pods) {
+      if (isMirrorPod(pod)) continue;
+      switch (change.op) {
+        case "ADD":
+          this.#add(pod);
+          break;
+        case "UPDATE":
+        case "DELETE":
+          this.#pods.set(uidOf(pod), pod);
+          if (!this.#rejected.has(uidOf(pod)) || change.op === "DELETE") this.#ports.workers.upsert(pod);
+          break;
+        case "RECONCILE":
+          this.#pods.set(uidOf(pod), pod);
+          break;
+        case "REMOVE":
+          this.#remove(pod);
+          break;
+      }
+    }
+  }
+
+  /** A sandbox or container of this pod appeared, changed or went. */
+  runtimeChanged(uid: PodUid): void {
+    if (this.#ports.workers.knows(uid)) this.#ports.workers.runtimeChanged(uid);
+    else this.#undecided.add(uid);
+  }
+
+  /** Decides about pods that nobody claimed; call when the sources are ready and whenever one turns up later. */
+  async settleUndecided(signal: AbortSignal): Promise<void> {
+    if (!this.#ports.allSourcesReady()) return;
+    for (const uid of [...this.#undecided]) {
+      this.#undecided.delete(uid);
+      if (this.#pods.has(uid)) continue;
+      if (this.#ports.workers.knows(uid)) {
+        this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
+        continue;
+      }
+      try {
+        const observed = await this.#ports.inspect(uid, signal);
+        if (observed.sandboxes.length + observed.containers.length === 0) continue;
+        this.#ports.log.info("Stopping a pod that the runtime has but no source wants", {
+          pod: observed.name,
+          namespace: observed.namespace,
+          uid,
+        });
+        this.#ports.workers.adoptOrphan(uid, orphanGrace(observed));
+      } catch (error) {
+        if (isAbort(error, signal)) throw error;
+        this.#undecided.add(uid);
+        this.#ports.log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
+        return;
+      }
+    }
+  }
+
+  #add(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    this.#pods.set(uid, pod);
+    this.#undecided.delete(uid);
+    const ending = pod.metadata.deletionTimestamp !== undefined;
+    const over = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+    const verdict =
+      ending || over ? { type: "admitted" as const } : this.#ports.admission.admit(pod, [...this.#pods.values()]);
+    if (verdict.type === "rejected") {
+      this.#rejected.add(uid);
+      this.#ports.ledger.note(uid, "admitted", `rejected: ${verdict.reason}: ${verdict.message}`);
+      this.#ports.recordEvent(pod, { type: "Warning", reason: verdict.reason, message: verdict.message });
+      this.#ports.setStatus(pod, {
+        phase: "Failed",
+        reason: verdict.reason,
+        message: `Pod was rejected: ${verdict.message}`,
+      });
+      return;
+    }
+    this.#rejected.delete(uid);
+    this.#ports.workers.upsert(pod);
+  }
+
+  #remove(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    this.#pods.delete(uid);
+    if (this.#rejected.delete(uid)) this.#ports.dropStatus(uid);
+    if (!this.#ports.allSourcesReady()) {
+      this.#undecided.add(uid);
+      return;
+    }
+    const graceSeconds =
+      pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds });
+  }
+}
+
+export interface RegistryPorts {
+  readonly workers: PodWorkers;
+  readonly admission: Admission;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly allSourcesReady: () => boolean;
+  readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
+  readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
+  readonly dropStatus: (uid: PodUid) => void;
+}
+
+/** The grace its containers were created with: whoever removed the manifest while we were away meant it kindly. */
+function orphanGrace(observed: ObservedPod): number {
+  const graces = observed.containers.flatMap(({ annotations }) => annotations.terminationGraceSeconds ?? []);
+  return graces.length === 0 ? 1 : Math.max(...graces);
+}

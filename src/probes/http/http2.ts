@@ -1,0 +1,56 @@
+import { connect } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import type { RequestHeaders } from "./headers.ts";
+import { type Reply, TransportError } from "./reply.ts";
+import { type HttpUrl, joinHostPort } from "./url.ts";
+
+// HTTP/2 knows no such headers and Node refuses to send them.
+const hopByHop = new Set(["connection", "upgrade", "http2-settings", "keep-alive", "proxy-connection", "te"]);
+
+/** Sends one GET over a TLS connection whose server chose HTTP/2. */
+export function sendHttp2(
+  socket: TLSSocket,
+  url: HttpUrl,
+  headers: RequestHeaders,
+  signal: AbortSignal,
+): Promise<Reply> {
+  const session = connect(`https://${joinHostPort(url.hostname, url.port)}`, { createConnection: () => socket });
+  const fields: Record<string, string[]> = {};
+  for (const [name, value] of headers.fields) {
+    const key = name.toLowerCase();
+    if (!hopByHop.has(key)) fields[key] = [...(fields[key] ?? []), value];
+  }
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      signal.removeEventListener("abort", onAbort);
+      session.destroy();
+      reject(new TransportError(error instanceof Error ? error.message : String(error), error));
+    };
+    const onAbort = (): void => {
+      reject(signal.reason);
+      session.destroy();
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    session.on("error", fail);
+    const stream = session.request(
+      {
+        ...fields,
+        ":method": "GET",
+        ":path": url.target,
+        ":authority": headers.host ?? joinHostPort(url.hostname, url.port),
+      },
+      { endStream: true },
+    );
+    stream.on("error", fail);
+    stream.on("close", () => fail(new Error("EOF")));
+    stream.on("response", (head) => {
+      signal.removeEventListener("abort", onAbort);
+      resolve({
+        status: head[":status"] ?? 0,
+        location: head.location,
+        body: stream,
+        close: () => session.destroy(),
+      });
+    });
+  });
+}

@@ -1,0 +1,5 @@
+// Volumes of pods: one file per kind, and the part that makes and removes them.
+export { emptyDirKind } from "./empty-dir.ts";
+export { hostPathKind } from "./host-path.ts";
+export { VolumeError, type VolumeKind } from "./kind.ts";
+export { PodVolumes } from "./pod-volumes.ts";

@@ -1,0 +1,201 @@
+import { formatDuration, messageOf } from "../base/index.ts";
+import {
+  containersOf,
+  describePod,
+  fieldPathOf,
+  type IdentifiedPod,
+  isSidecar,
+  type ObservedPod,
+  type PodContainer,
+  type SandboxId,
+} from "../model/index.ts";
+import { StartError } from "../runtime/index.ts";
+import { backoffMessage, containerGraceSeconds, newestEnded } from "./crash-backoff.ts";
+import type { PodPlan } from "./plan.ts";
+import type { WorkerPorts } from "./ports.ts";
+import type { Worker } from "./worker.ts";
+
+/** What stood in the way, for the retry and for people who ask why. */
+export interface ApplyFailure {
+  readonly reason: string;
+  readonly message: string;
+  readonly nextTryAt: number | undefined;
+}
+
+/** Carries out a plan, top to bottom. Failures of single containers are collected; anything else rises. */
+export async function applyPlan(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<readonly ApplyFailure[]> {
+  worker.stale = true;
+  if (plan.killPod) await killAll(worker, pod, observed, ports, signal);
+  else await killSome(worker, pod, plan, ports, signal);
+  if (plan.sandbox.type === "none") return [];
+  if (plan.sandbox.type === "keep") {
+    const attempt = observed.sandboxes[0]?.attempt ?? 0;
+    return startAll(worker, pod, plan, { observed, id: plan.sandbox.id, attempt }, ports, signal);
+  }
+  if (plan.sandbox.replaced !== undefined) {
+    const message = "Pod sandbox changed, it will be killed and re-created.";
+    ports.recordEvent(pod, { type: "Normal", reason: "SandboxChanged", message });
+  }
+  // In a new sandbox initialisation begins anew; old records of it would be taken for proof.
+  await removeInitRecords(pod, observed, ports, signal);
+  // Images come over the network while the sandbox is being made.
+  ports.starter.prefetch(pod, [...plan.startInit, ...plan.startRegular], signal);
+  const id = await ports.starter.createSandbox(pod, plan.sandbox.attempt, signal);
+  const seen = await ports.observer.inspect(worker.uid, signal);
+  return startAll(worker, pod, plan, { observed: seen, id, attempt: plan.sandbox.attempt }, ports, signal);
+}
+
+async function killAll(
+  worker: Worker,
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = ports.clock.now() + (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
+  await ports.killer.killPod({ pod, observed, deadline, preStopDone: worker.preStopDone }, signal);
+}
+
+async function killSome(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  await Promise.all(
+    plan.kills.map(({ container, message, because }) => {
+      const spec = containersOf(pod).find((candidate) => candidate.container.name === container.name)?.container;
+      const graceSeconds = containerGraceSeconds(pod, spec, because);
+      return ports.killer.killContainer(
+        { pod, container, graceSeconds, message, preStopDone: worker.preStopDone },
+        signal,
+      );
+    }),
+  );
+}
+
+async function removeInitRecords(
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = new Set((pod.spec.initContainers ?? []).map(({ name }) => name));
+  const records = observed.containers.filter(({ name }) => names.has(name));
+  await Promise.all(records.map((container) => ports.starter.removeContainer(container, signal)));
+}
+
+interface Sandbox {
+  readonly observed: ObservedPod;
+  readonly id: SandboxId;
+  readonly attempt: number;
+}
+
+async function startAll(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  sandbox: Sandbox,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<readonly ApplyFailure[]> {
+  const specs = new Map(containersOf(pod).map((entry) => [entry.container.name, entry]));
+  const specsOf = (names: readonly string[]): readonly PodContainer[] => names.flatMap((name) => specs.get(name) ?? []);
+  const failures: ApplyFailure[] = [];
+  const start = async (entry: PodContainer): Promise<boolean> => {
+    const failure = await startOne(worker, pod, entry, sandbox, ports, signal);
+    if (failure === undefined) return true;
+    failures.push(failure);
+    return false;
+  };
+  for (const entry of specsOf(plan.startEphemeral)) await start(entry);
+  for (const entry of specsOf(plan.startInit)) {
+    // A sidecar that can't start now is tried again later; a plain init container holds everything up.
+    if (!(await start(entry)) && !isSidecar(entry.container)) return failures;
+  }
+  await startTogether(specsOf(plan.startRegular), start);
+  return failures;
+}
+
+/** Containers start side by side, but none before an earlier one's postStart hook is through: some rely on it. */
+async function startTogether(
+  entries: readonly PodContainer[],
+  start: (entry: PodContainer) => Promise<boolean>,
+): Promise<void> {
+  let group: Promise<boolean>[] = [];
+  for (const entry of entries) {
+    group.push(start(entry));
+    if (entry.container.lifecycle?.postStart === undefined) continue;
+    await Promise.all(group);
+    group = [];
+  }
+  await Promise.all(group);
+}
+
+async function startOne(
+  worker: Worker,
+  pod: IdentifiedPod,
+  { kind, container }: PodContainer,
+  sandbox: Sandbox,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<ApplyFailure | undefined> {
+  try {
+    respectBackoff(worker, pod, { kind, container }, sandbox.observed, ports);
+    const { observed, id: sandboxId, attempt: sandboxAttempt } = sandbox;
+    await ports.starter.startContainer({ pod, kind, container, observed, sandboxId, sandboxAttempt }, signal);
+    worker.waiting.delete(container.name);
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const failure = asFailure(error);
+    worker.waiting.set(container.name, { reason: failure.reason, message: failure.message });
+    return failure;
+  }
+}
+
+function respectBackoff(
+  worker: Worker,
+  pod: IdentifiedPod,
+  { kind, container }: PodContainer,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+): void {
+  const ended = newestEnded(observed.containers, container.name);
+  if (ended === undefined) return;
+  const now = ports.clock.now();
+  const wait = worker.crashBackoff.waitFor(container, ended, now);
+  if (wait === undefined) {
+    worker.crashBackoff.advance(container, ended, now);
+    return;
+  }
+  const pods = describePod(pod);
+  ports.recordEvent(pod, {
+    type: "Warning",
+    reason: "BackOff",
+    message: `Back-off restarting failed container ${container.name} in pod ${pods}`,
+    fieldPath: fieldPathOf(kind, container.name),
+  });
+  const message = backoffMessage(pods, container.name, formatDuration(wait.delayMs));
+  throw new StartError("CrashLoopBackOff", message, { nextTryAt: wait.until });
+}
+
+function asFailure(error: unknown): ApplyFailure {
+  if (error instanceof StartError) {
+    return { reason: error.reason, message: error.message, nextTryAt: error.nextTryAt };
+  }
+  return { reason: "RunContainerError", message: messageOf(error), nextTryAt: undefined };
+}
+
+/** The containers of a plan that would start, whatever kind. */
+export function startsAnything(plan: PodPlan): boolean {
+  return plan.startEphemeral.length + plan.startInit.length + plan.startRegular.length > 0;
+}

@@ -1,0 +1,15 @@
+// One serial worker per pod: lifecycle states, plan (pure), apply (effects).
+export { PodMemoryFiles } from "./pod-memory.ts";
+export type { PodState, TerminationCause } from "./pod-state.ts";
+export { PodWorkers, type TerminateRequest } from "./pod-workers.ts";
+export type {
+  KillerPort,
+  PodMemory,
+  PodMemoryPort,
+  PodObserverPort,
+  PodSetupPort,
+  ProbesPort,
+  StarterPort,
+  StatusPort,
+  WorkerPorts,
+} from "./ports.ts";

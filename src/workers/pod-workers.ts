@@ -1,0 +1,245 @@
+import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
+import { fullName, type IdentifiedPod, isStaticPod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
+import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
+import type { WorkerPorts } from "./ports.ts";
+import { StartSlots } from "./start-slots.ts";
+import { syncTerminated, syncTerminating } from "./sync-ending.ts";
+import { errorBackoffMs, syncRunning } from "./sync-running.ts";
+import { newWorker, type SyncOutcome, type Worker } from "./worker.ts";
+
+/**
+ * One serial worker per pod. Callers say what is wanted and that something may have changed; the worker reads the
+ * present truth each time it runs, so a doubled call is harmless and no pod waits for another.
+ */
+export class PodWorkers {
+  readonly #ports: WorkerPorts;
+  readonly #workers = new Map<PodUid, Worker>();
+  readonly #keyed: KeyedWorkers<PodUid>;
+  readonly #slots: StartSlots;
+  readonly #goneListeners = new Set<(uid: PodUid) => void>();
+
+  constructor(scope: TaskScope, ports: WorkerPorts) {
+    this.#ports = ports;
+    this.#slots = new StartSlots(ports.clock, ports.startSlots);
+    this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
+  }
+
+  /** The pod is wanted, in this version. */
+  upsert(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) {
+      this.#workers.set(uid, newWorker(uid, pod, { step: "running" }, this.#ports));
+      this.#ports.ledger.note(
+        uid,
+        "seen",
+        `from ${pod.metadata.annotations?.["kubernetes.io/config.source"] ?? "api"}`,
+      );
+    } else if (isUnwanted(worker.state)) worker.returning = pod;
+    else worker.pod = pod;
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      const grace = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
+      this.terminate(uid, { cause: "deleted", graceSeconds: grace });
+    }
+    this.#keyed.wake(uid);
+  }
+
+  /** The pod's containers must stop. Later calls may shorten the grace. */
+  terminate(uid: PodUid, request: TerminateRequest): void {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    worker.returning = undefined;
+    if (request.amendStatus !== undefined) worker.amendStatus = request.amendStatus;
+    const before = worker.state;
+    worker.state = nextState(before, { type: "terminate", ...request });
+    const now = this.#ports.clock.now();
+    if (before.step === "terminating" && worker.killDeadline !== undefined) {
+      worker.killDeadline = Math.min(worker.killDeadline, now + request.graceSeconds * 1000);
+    }
+    if (before.step === "running" || isShorter(before, worker.state)) worker.interrupt?.abort(interrupted);
+    this.#keyed.wake(uid);
+  }
+
+  /** Ends the pod and resolves when none of its containers runs any more. */
+  async terminateAndWait(uid: PodUid, request: TerminateRequest, signal: AbortSignal): Promise<void> {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined || hasStopped(worker.state)) return;
+    this.terminate(uid, request);
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = (): void => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      worker.whenStopped.push(() => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      });
+    });
+  }
+
+  /** The runtime has a pod that no source knows: stop it, with the grace it was created with. */
+  adoptOrphan(uid: PodUid, graceSeconds: number): void {
+    if (this.#workers.has(uid)) return;
+    const state: PodState = { step: "terminating", cause: "orphaned", graceSeconds };
+    this.#workers.set(uid, newWorker(uid, undefined, state, this.#ports));
+    this.#keyed.wake(uid);
+  }
+
+  /** What the runtime has of this pod may have changed. */
+  runtimeChanged(uid: PodUid): void {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    worker.stale = true;
+    if (worker.state.step !== "finished") this.#keyed.wake(uid);
+  }
+
+  /** Something else about this pod may have changed (a probe result, a timer, the network). */
+  wake(uid: PodUid): void {
+    const worker = this.#workers.get(uid);
+    if (worker !== undefined && worker.state.step !== "finished") this.#keyed.wake(uid);
+  }
+
+  wakeAll(): void {
+    for (const uid of this.#workers.keys()) this.wake(uid);
+  }
+
+  knows(uid: PodUid): boolean {
+    return this.#workers.has(uid);
+  }
+
+  stateOf(uid: PodUid): PodState | undefined {
+    return this.#workers.get(uid)?.state;
+  }
+
+  pods(): readonly IdentifiedPod[] {
+    return [...this.#workers.values()].flatMap(({ pod }) => pod ?? []);
+  }
+
+  /** Called after a pod that nobody wants has left the node without a trace. */
+  onGone(listener: (uid: PodUid) => void): void {
+    this.#goneListeners.add(listener);
+  }
+
+  async #sync(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    worker.timer?.cancel();
+    const interrupt = new AbortController();
+    const stop = (): void => interrupt.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    worker.interrupt = interrupt;
+    try {
+      this.#schedule(worker, await this.#step(worker, interrupt.signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      if (interrupt.signal.aborted) this.#keyed.wake(uid);
+      else this.#schedule(worker, this.#failed(worker, error));
+    } finally {
+      signal.removeEventListener("abort", stop);
+      worker.interrupt = undefined;
+    }
+  }
+
+  async #step(worker: Worker, signal: AbortSignal): Promise<SyncOutcome> {
+    const { state, pod } = worker;
+    switch (state.step) {
+      case "running":
+        if (pod === undefined || this.#mustWaitForNamesake(worker)) return { type: "settled" };
+        return syncRunning(worker, pod, this.#ports, this.#slots, signal);
+      case "terminating":
+        return syncTerminating(worker, state, this.#ports, signal);
+      case "terminated":
+        return syncTerminated(worker, this.#ports, signal);
+      case "finished":
+        if (isUnwanted(state)) await this.#leave(worker, signal);
+        this.#wakeNamesakes(worker);
+        return { type: "settled" };
+    }
+  }
+
+  /** Two static pods of one name never run side by side: an edited manifest starts when its old version has ended. */
+  #mustWaitForNamesake(worker: Worker): boolean {
+    const { pod } = worker;
+    if (pod === undefined || !isStaticPod(pod)) return false;
+    for (const other of this.#workers.values()) {
+      if (other === worker) return false;
+      if (other.pod !== undefined && isStaticPod(other.pod) && fullName(other.pod) === fullName(pod)) {
+        if (other.state.step !== "finished") return true;
+      }
+    }
+    return false;
+  }
+
+  async #leave(worker: Worker, signal: AbortSignal): Promise<void> {
+    const { uid, returning } = worker;
+    await this.#ports.setup.removeContent(uid, signal);
+    this.#ports.statuses.delete(uid);
+    this.#ports.observer.forget(uid);
+    this.#ports.ledger.forget(uid);
+    this.#workers.delete(uid);
+    for (const listener of this.#goneListeners) listener(uid);
+    if (returning !== undefined) this.upsert(returning);
+  }
+
+  #wakeNamesakes({ uid, pod }: Worker): void {
+    if (pod === undefined) return;
+    for (const other of this.#workers.values()) {
+      const isNamesake = other.pod !== undefined && fullName(other.pod) === fullName(pod);
+      if (isNamesake && other.uid !== uid && other.state.step === "running") this.#keyed.wake(other.uid);
+    }
+  }
+
+  #failed(worker: Worker, error: unknown): SyncOutcome {
+    const message = messageOf(error);
+    worker.stale = true;
+    worker.failures++;
+    this.#ports.log.error("Pod sync failed, will be tried again", error, {
+      pod: worker.pod?.metadata.name ?? worker.uid,
+      namespace: worker.pod?.metadata.namespace ?? "",
+      tries: worker.failures,
+    });
+    const at = this.#ports.clock.now() + errorBackoffMs(worker.failures);
+    return { type: "retry", at, reason: "SyncError", message };
+  }
+
+  #schedule(worker: Worker, outcome: SyncOutcome): void {
+    const { ledger } = this.#ports;
+    switch (outcome.type) {
+      case "settled":
+        if (!this.#workers.has(worker.uid)) return;
+        ledger.block(worker.uid, undefined);
+        if (outcome.wakeAt !== undefined) this.#wakeAt(worker, outcome.wakeAt);
+        return;
+      case "again":
+        ledger.block(worker.uid, undefined);
+        this.#keyed.wake(worker.uid);
+        return;
+      case "retry":
+        ledger.block(worker.uid, { reason: outcome.reason, message: outcome.message, nextTryAt: outcome.at });
+        this.#wakeAt(worker, outcome.at);
+    }
+  }
+
+  #wakeAt(worker: Worker, at: number): void {
+    const { clock } = this.#ports;
+    worker.timer = clock.after(at - clock.now(), () => this.#keyed.wake(worker.uid));
+  }
+}
+
+export interface TerminateRequest {
+  readonly cause: TerminationCause;
+  readonly graceSeconds: number;
+  readonly amendStatus?: (status: PodStatus) => PodStatus;
+}
+
+const interrupted = new DOMException("the pod is to end", "AbortError");
+
+function isUnwanted(state: PodState): boolean {
+  return state.step !== "running" && (state.cause === "deleted" || state.cause === "orphaned");
+}
+
+function hasStopped(state: PodState): boolean {
+  return state.step === "terminated" || state.step === "finished";
+}
+
+function isShorter(before: PodState, after: PodState): boolean {
+  return before.step === "terminating" && after.step === "terminating" && after.graceSeconds < before.graceSeconds;
+}

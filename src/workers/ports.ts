@@ -1,0 +1,111 @@
+import type { Clock, Ledger, Logger } from "../base/index.ts";
+import type {
+  Container,
+  IdentifiedPod,
+  ObservedContainer,
+  ObservedPod,
+  PodStatus,
+  PodUid,
+  RecordPodEvent,
+  SandboxId,
+} from "../model/index.ts";
+import type { StartContainerRequest } from "../runtime/index.ts";
+import type { NodeFacts } from "../status/index.ts";
+
+/** What a pod's worker needs of the rest of the agent. */
+export interface WorkerPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly observer: PodObserverPort;
+  readonly probes: ProbesPort;
+  readonly statuses: StatusPort;
+  readonly starter: StarterPort;
+  readonly killer: KillerPort;
+  readonly setup: PodSetupPort;
+  readonly memory: PodMemoryPort;
+  readonly hashOf: (container: Container) => string;
+  readonly node: () => NodeFacts;
+  readonly terminationText: (container: ObservedContainer) => string;
+  /** Why pods that need the pod network can't start now; undefined when it is ready. */
+  readonly networkProblem: () => string | undefined;
+  readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
+  /** How many pods may be starting at once. */
+  readonly startSlots: number;
+}
+
+export interface PodObserverPort {
+  latest(uid: PodUid): ObservedPod | undefined;
+  inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
+  forget(uid: PodUid): void;
+}
+
+export type ProbeKind = "liveness" | "readiness" | "startup";
+export type ProbeResult = "success" | "failure" | "unknown";
+
+export interface ProbesPort {
+  ensure(pod: IdentifiedPod): void;
+  observe(pod: IdentifiedPod, observed: ObservedPod): void;
+  beginTermination(uid: PodUid): void;
+  remove(uid: PodUid): void;
+  /** undefined: the container has no such probe. */
+  result(uid: PodUid, container: ObservedContainer, kind: ProbeKind): ProbeResult | undefined;
+}
+
+export interface StatusPort {
+  get(uid: PodUid): PodStatus | undefined;
+  set(pod: IdentifiedPod, status: PodStatus): void;
+  delete(uid: PodUid): void;
+  restore(uid: PodUid, status: PodStatus): void;
+}
+
+export interface StarterPort {
+  /** Fetches images ahead of their turn; never throws. */
+  prefetch(pod: IdentifiedPod, names: readonly string[], signal: AbortSignal): void;
+  createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<SandboxId>;
+  /** Throws StartError with the reason users see. */
+  startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void>;
+  removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void>;
+}
+
+export interface KillerPort {
+  killContainer(
+    request: {
+      readonly pod: IdentifiedPod;
+      readonly container: ObservedContainer;
+      readonly graceSeconds: number;
+      readonly message: string | undefined;
+      readonly preStopDone: Set<string>;
+    },
+    signal: AbortSignal,
+  ): Promise<void>;
+  killPod(
+    request: {
+      readonly pod: IdentifiedPod | undefined;
+      readonly observed: ObservedPod;
+      readonly deadline: number;
+      readonly preStopDone: Set<string>;
+    },
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** What must be there before containers start, and be gone after the last one ended. */
+export interface PodSetupPort {
+  prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+  release(uid: PodUid, pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void>;
+  /** Removes containers, sandboxes, logs and directories of a pod that nobody wants any more. */
+  removeContent(uid: PodUid, signal: AbortSignal): Promise<void>;
+}
+
+/** What a worker remembers across a restart of the agent. */
+export interface PodMemory {
+  readonly status?: PodStatus;
+  readonly crashBackoff?: Readonly<Record<string, { readonly delayMs: number; readonly updatedAt: number }>>;
+}
+
+export interface PodMemoryPort {
+  load(uid: PodUid): PodMemory;
+  save(uid: PodUid, memory: PodMemory): void;
+}

@@ -1,0 +1,45 @@
+import type { IdentifiedPod, ObservedPod, PodStatus } from "../model/index.ts";
+import { computePodStatus, finalPodStatus, type StatusInput } from "../status/index.ts";
+import { planSandbox } from "./plan-sandbox.ts";
+import type { WorkerPorts } from "./ports.ts";
+import type { Worker } from "./worker.ts";
+
+export type Teardown = "wanted" | "stopped" | "final";
+
+/** Computes the pod's status from what is observed now, and hands it on. */
+export function publishStatus(
+  worker: Worker,
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  teardown: Teardown,
+  ports: WorkerPorts,
+): PodStatus {
+  const { uid } = worker;
+  const input: StatusInput = {
+    pod,
+    observed,
+    previous: ports.statuses.get(uid) ?? pod.status,
+    flags: {
+      started: (container) => {
+        const result = ports.probes.result(uid, container, "startup");
+        return result === undefined || result === "success";
+      },
+      ready: (container) => {
+        const result = ports.probes.result(uid, container, "readiness");
+        return result === undefined || result === "success";
+      },
+    },
+    waitingReason: (name) => worker.waiting.get(name),
+    terminationText: ports.terminationText,
+    node: ports.node(),
+    now: ports.clock.now(),
+    tornDown: teardown !== "wanted",
+    sandboxReady: teardown === "wanted" && planSandbox(pod, observed).type === "keep",
+  };
+  const computed = computePodStatus(input);
+  const amended = worker.amendStatus?.(computed) ?? computed;
+  const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
+  ports.statuses.set(pod, status);
+  ports.memory.save(uid, { status: ports.statuses.get(uid) ?? status, crashBackoff: worker.crashBackoff.snapshot() });
+  return status;
+}

@@ -1,0 +1,137 @@
+import type { IdentifiedPod, ObservedPod, PodStatus } from "../model/index.ts";
+import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
+import { type PodPlan, planPod } from "./plan.ts";
+import { nextState } from "./pod-state.ts";
+import type { WorkerPorts } from "./ports.ts";
+import { publishStatus } from "./publish-status.ts";
+import type { StartSlots } from "./start-slots.ts";
+import type { SyncOutcome, Worker } from "./worker.ts";
+
+const networkRetryMs = 1_000;
+
+/** Brings a wanted pod closer to running: look, report, plan, act, report again. */
+export async function syncRunning(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  slots: StartSlots,
+  signal: AbortSignal,
+): Promise<SyncOutcome> {
+  const observed = await observe(worker, pod, ports, signal);
+  const deadline = activeDeadline(pod, ports.statuses.get(worker.uid));
+  if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
+  const status = publishStatus(worker, pod, observed, "wanted", ports);
+  if (isOver(status)) return end(worker, pod);
+
+  const plan = makePlan(worker, pod, observed, ports);
+  if (isIdle(plan)) return settled(deadline);
+  if (plan.killPod && plan.sandbox.type === "none") {
+    await applyPlan(worker, pod, plan, observed, ports, signal);
+    return { type: "again" };
+  }
+  const network = pod.spec.hostNetwork === true ? undefined : ports.networkProblem();
+  if (network !== undefined) {
+    const message = `network is not ready: ${network}`;
+    ports.recordEvent(pod, { type: "Warning", reason: "NetworkNotReady", message });
+    return { type: "retry", at: ports.clock.now() + networkRetryMs, reason: "NetworkNotReady", message };
+  }
+  const act = async (): Promise<readonly ApplyFailure[]> => {
+    if (!worker.prepared) {
+      await ports.setup.prepare(pod, signal);
+      worker.prepared = true;
+    }
+    return applyPlan(worker, pod, plan, observed, ports, signal);
+  };
+  const failures = await (plan.sandbox.type === "create" ? slots.run(act, signal) : act());
+  const after = await observe(worker, pod, ports, signal);
+  const ended = isOver(publishStatus(worker, pod, after, "wanted", ports));
+  if (ended) return end(worker, pod);
+  if (failures.length > 0) return retry(worker, failures, ports.clock.now());
+  worker.failures = 0;
+  return startsAnything(makePlan(worker, pod, after, ports)) ? { type: "again" } : settled(deadline);
+}
+
+async function observe(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<ObservedPod> {
+  let observed = ports.observer.latest(worker.uid);
+  if (worker.stale || observed === undefined) {
+    // Cleared first: whatever happens while we look calls for another look.
+    worker.stale = false;
+    try {
+      observed = await ports.observer.inspect(worker.uid, signal);
+    } catch (error) {
+      worker.stale = true;
+      throw error;
+    }
+  }
+  ports.probes.ensure(pod);
+  ports.probes.observe(pod, observed);
+  return observed;
+}
+
+function makePlan(worker: Worker, pod: IdentifiedPod, observed: ObservedPod, ports: WorkerPorts): PodPlan {
+  return planPod({
+    pod,
+    observed,
+    hashOf: ports.hashOf,
+    probes: {
+      liveness: (container) => ports.probes.result(worker.uid, container, "liveness"),
+      startup: (container) => ports.probes.result(worker.uid, container, "startup"),
+    },
+  });
+}
+
+function isIdle(plan: PodPlan): boolean {
+  return !plan.killPod && plan.kills.length === 0 && plan.sandbox.type !== "create" && !startsAnything(plan);
+}
+
+function isOver(status: PodStatus): boolean {
+  return status.phase === "Succeeded" || status.phase === "Failed";
+}
+
+function end(worker: Worker, pod: IdentifiedPod): SyncOutcome {
+  worker.state = nextState(worker.state, { type: "terminate", cause: "completed", graceSeconds: graceOf(pod) });
+  return { type: "again" };
+}
+
+function graceOf(pod: IdentifiedPod): number {
+  return pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
+}
+
+function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): number | undefined {
+  const { activeDeadlineSeconds } = pod.spec;
+  const startTime = status?.startTime ?? pod.status?.startTime;
+  if (activeDeadlineSeconds === undefined || startTime === undefined) return undefined;
+  return Date.parse(startTime) + activeDeadlineSeconds * 1000;
+}
+
+function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
+  const message = "Pod was active on the node longer than the specified deadline";
+  ports.recordEvent(pod, { type: "Normal", reason: "DeadlineExceeded", message });
+  worker.amendStatus = (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message });
+  worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceOf(pod) });
+  return { type: "again" };
+}
+
+function settled(deadline: number | undefined): SyncOutcome {
+  return deadline === undefined ? { type: "settled" } : { type: "settled", wakeAt: deadline };
+}
+
+/** The earliest moment at which one of the failed starts may be tried again. */
+function retry(worker: Worker, failures: readonly ApplyFailure[], now: number): SyncOutcome {
+  const unplanned = failures.some(({ nextTryAt }) => nextTryAt === undefined);
+  if (unplanned) worker.failures++;
+  const times = failures.map(({ nextTryAt }) => nextTryAt ?? now + errorBackoffMs(worker.failures));
+  const at = Math.min(...times);
+  const failure = failures[times.indexOf(at)] ?? failures[0];
+  return { type: "retry", at, reason: failure?.reason ?? "", message: failure?.message ?? "" };
+}
+
+/** 1 s doubling to half a minute: quick enough for a hiccup, slow enough for a lasting fault. */
+export function errorBackoffMs(failures: number): number {
+  return Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 30_000);
+}

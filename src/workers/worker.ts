@@ -1,0 +1,63 @@
+import type { Timer } from "../base/index.ts";
+import type { IdentifiedPod, PodStatus, PodUid } from "../model/index.ts";
+import type { WaitingReason } from "../status/index.ts";
+import { CrashBackoff } from "./crash-backoff.ts";
+import type { PodState } from "./pod-state.ts";
+import type { WorkerPorts } from "./ports.ts";
+
+/** Everything one worker knows of its pod besides what can be read from outside. */
+export interface Worker {
+  readonly uid: PodUid;
+  /** undefined: only the runtime knows this pod. */
+  pod: IdentifiedPod | undefined;
+  state: PodState;
+  /** Came back under the same uid while still being stopped; starts again when that is over. */
+  returning: IdentifiedPod | undefined;
+  /** Whether what the runtime has may differ from what was last seen. */
+  stale: boolean;
+  /** Directories, cgroup and volumes were set up by this run of the agent. */
+  prepared: boolean;
+  /** When the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
+  killDeadline: number | undefined;
+  readonly preStopDone: Set<string>;
+  /** Why containers could not be started at the last try, by name. */
+  readonly waiting: Map<string, WaitingReason>;
+  readonly crashBackoff: CrashBackoff;
+  /** Changes the status of a pod that the node itself ends (eviction, deadline). */
+  amendStatus: ((status: PodStatus) => PodStatus) | undefined;
+  failures: number;
+  timer: Timer | undefined;
+  /** Cancels the sync in progress when it has become pointless. */
+  interrupt: AbortController | undefined;
+  readonly whenStopped: (() => void)[];
+}
+
+export function newWorker(uid: PodUid, pod: IdentifiedPod | undefined, state: PodState, ports: WorkerPorts): Worker {
+  const memory = ports.memory.load(uid);
+  if (memory.status !== undefined) ports.statuses.restore(uid, memory.status);
+  return {
+    uid,
+    pod,
+    state,
+    returning: undefined,
+    stale: true,
+    prepared: false,
+    killDeadline: undefined,
+    preStopDone: new Set(),
+    waiting: new Map(),
+    crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
+    amendStatus: undefined,
+    failures: 0,
+    timer: undefined,
+    interrupt: undefined,
+    whenStopped: [],
+  };
+}
+
+/** What a sync asks for next. */
+export type SyncOutcome =
+  /** Nothing to do until something happens, or until the time given. */
+  | { readonly type: "settled"; readonly wakeAt?: number }
+  /** Go on at once: the pod has moved to its next step. */
+  | { readonly type: "again" }
+  | { readonly type: "retry"; readonly at: number; readonly reason: string; readonly message: string };

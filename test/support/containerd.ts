@@ -57,10 +57,10 @@ export async function startContainerd(): Promise<TestContainerd> {
     await watcher.dismiss();
   };
   try {
-    await claimStateDir(layout, cniSubnet);
+    await claimStateDir(layout, { type: "private", subnet: cniSubnet });
     await createCgroup(layout.cgroupRoot);
     process = await start();
-    await importImages(layout, await buildBaseImages(), systemClock, forever);
+    await importImages(layout, layout.endpoint, await buildBaseImages(), systemClock, forever);
   } catch (error) {
     await dispose();
     throw error;
@@ -73,7 +73,7 @@ export async function startContainerd(): Promise<TestContainerd> {
     cniSubnet,
     cgroupRoot: layout.cgroupRoot,
     images: baseImageNames,
-    importImage: (image) => importImages(layout, [image], systemClock, forever),
+    importImage: (image) => importImages(layout, layout.endpoint, [image], systemClock, forever),
     async restart() {
       await stopProcess(process, 10_000, systemClock);
       process = await start();

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readFile, statfs, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, messageOf } from "../../base/index.ts";
 import { CommandError, run } from "./command.ts";
 import { containerdConfig, type Snapshotter } from "./containerd-config.ts";
-import { criAnswers, criHasImage } from "./cri-probe.ts";
+import { criAnswers, criHasImage } from "./cri-calls.ts";
 import type { MachineLayout } from "./layout.ts";
 import { findCniPlugins, writeCniConfig } from "./network.ts";
 import { type OciImage, ociArchive } from "./oci-image.ts";
@@ -69,16 +69,23 @@ async function snapshotterFor(stateDir: string): Promise<Snapshotter> {
 /** Brings images into containerd and waits until CRI knows them. */
 export async function importImages(
   layout: MachineLayout,
+  endpoint: string,
   images: readonly OciImage[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
   const archive = join(layout.stateDir, "import.tar");
   await writeFile(archive, ociArchive(images));
-  const args = ["--address", layout.containerdSocket, "--namespace", "k8s.io", "images", "import", archive];
-  await run("ctr", args, { signal });
+  const socket = endpoint.replace("unix://", "");
+  const args = ["--address", socket, "--namespace", "k8s.io", "images", "import", archive];
+  await run("ctr", args, { signal }).finally(() => rm(archive));
+  const deadline = clock.monotonic() + 30_000;
   for (const { name } of images) {
-    while (!(await criHasImage(layout.endpoint, name, clock))) await clock.sleep(20, signal);
+    while (!(await criHasImage(endpoint, name, clock))) {
+      if (clock.monotonic() > deadline)
+        throw new Error(`image ${name} was imported, but CRI at ${endpoint} does not list it`);
+      await clock.sleep(20, signal);
+    }
   }
 }
 

@@ -3,8 +3,9 @@ export { baseImageNames, buildBaseImages, buildBusyboxImage } from "./base-image
 export { createCgroup } from "./cgroups.ts";
 export { CommandError, run } from "./command.ts";
 export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
+export { criAnswers, criHasImage } from "./cri-calls.ts";
 export { layoutOf, type MachineLayout } from "./layout.ts";
-export { claimStateDir, type MachineMarker, readMarker } from "./marker.ts";
+export { claimStateDir, type MachineMarker, type MachineRuntime, readMarker } from "./marker.ts";
 export { chooseSubnet, subnetNumber } from "./network.ts";
 export { type Blob, buildImage, type ImageRecipe, type OciImage, ociArchive } from "./oci-image.ts";
 export {

@@ -34,14 +34,15 @@ test("a state directory too long for a socket is refused with the limit", () => 
 test("only an absent or empty directory is taken", async () => {
   const directory = await mkdtemp(join(tmpdir(), "nodelet-marker-"));
   try {
+    const runtime = { type: "private", subnet: "10.214.0.0/22" } as const;
     const fresh = layoutOf(join(directory, "fresh"));
     assert.equal(await readMarker(fresh), undefined);
-    await claimStateDir(fresh, "10.214.0.0/22");
-    assert.deepEqual(await readMarker(fresh), { nodeletMachine: 1, subnet: "10.214.0.0/22" });
+    await claimStateDir(fresh, runtime);
+    assert.deepEqual(await readMarker(fresh), { nodeletMachine: 1, runtime });
     const foreign = layoutOf(join(directory, "foreign"));
     await mkdir(foreign.stateDir);
     await writeFile(join(foreign.stateDir, "letters"), "");
-    await assert.rejects(claimStateDir(foreign, "10.214.0.0/22"), /holds files that nodelet did not make \(letters\)/);
+    await assert.rejects(claimStateDir(foreign, runtime), /holds files that nodelet did not make \(letters\)/);
     await writeFile(foreign.markerFile, '{"name":"somebody else"}');
     await assert.rejects(readMarker(foreign), /not the marker of a nodelet machine/);
   } finally {

@@ -5,8 +5,13 @@ import type { MachineLayout } from "./layout.ts";
 /** What a machine remembers about itself. Its presence is also the leave to delete the directory. */
 export interface MachineMarker {
   readonly nodeletMachine: 1;
-  readonly subnet: string;
+  readonly runtime: MachineRuntime;
 }
+
+/** Whose containerd runs the pods: the machine's own, with the pods' subnet, or one that was there before. */
+export type MachineRuntime =
+  | { readonly type: "private"; readonly subnet: string }
+  | { readonly type: "external"; readonly endpoint: string };
 
 export async function readMarker(layout: MachineLayout): Promise<MachineMarker | undefined> {
   const text = await readIfPresent(layout.markerFile);
@@ -17,7 +22,7 @@ export async function readMarker(layout: MachineLayout): Promise<MachineMarker |
 }
 
 /** Takes an absent or empty directory for a machine. */
-export async function claimStateDir(layout: MachineLayout, subnet: string): Promise<MachineMarker> {
+export async function claimStateDir(layout: MachineLayout, runtime: MachineRuntime): Promise<MachineMarker> {
   await mkdir(layout.stateDir, { recursive: true, mode: 0o755 });
   const found = await readdir(layout.stateDir);
   if (found.length > 0) {
@@ -26,7 +31,7 @@ export async function claimStateDir(layout: MachineLayout, subnet: string): Prom
         "choose an empty or absent directory with --state-dir",
     );
   }
-  const marker: MachineMarker = { nodeletMachine: 1, subnet };
+  const marker: MachineMarker = { nodeletMachine: 1, runtime };
   await writeFile(layout.markerFile, `${JSON.stringify(marker)}\n`);
   return marker;
 }
@@ -37,7 +42,6 @@ function isMarker(value: unknown): value is MachineMarker {
     value !== null &&
     "nodeletMachine" in value &&
     value.nodeletMachine === 1 &&
-    "subnet" in value &&
-    typeof value.subnet === "string"
+    "runtime" in value
   );
 }

@@ -2,6 +2,7 @@ import { readlink, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/index.ts";
 import { cgroupPids, removeCgroup } from "./cgroups.ts";
+import { criRemoveSandbox, criSandboxes } from "./cri-calls.ts";
 import { listDir, readIfPresent } from "./files.ts";
 import type { MachineLayout } from "./layout.ts";
 import { readMarker } from "./marker.ts";
@@ -29,14 +30,15 @@ export interface TeardownSettings {
  * it may be run again after it failed or when parts have crashed. Returns false when there was nothing.
  */
 export async function removeMachine(layout: MachineLayout, settings: TeardownSettings, clock: Clock): Promise<boolean> {
-  const processes = await machineProcesses(layout);
-  if ((await readMarker(layout)) === undefined && processes.length === 0) return false;
+  const marker = await readMarker(layout);
+  if (marker === undefined && (await machineProcesses(layout)).length === 0) return false;
 
   // First those who would start things again, then the containers, and last what they stood on.
   settings.report("stopping the agent");
   await stopRole(layout, "agent", 20_000, clock);
-  const containers = await readContainers(layout);
   settings.report("stopping containers");
+  if (marker?.runtime.type === "external") await removeExternalPods(layout, marker.runtime.endpoint, clock);
+  const containers = await readContainers(layout);
   await endContainers(layout, containers, settings.graceMs, clock);
   settings.report("stopping containerd");
   await stopRole(layout, "containerd", 10_000, clock);
@@ -51,6 +53,17 @@ export async function removeMachine(layout: MachineLayout, settings: TeardownSet
   await removeLogLinks(layout.podLogsDir);
   await rm(layout.stateDir, { recursive: true, force: true });
   return true;
+}
+
+/**
+ * Removes our pods, and only ours, from a runtime that others may use too: those the agent has a directory for. Their
+ * cgroups lie below the machine's own and go with it.
+ */
+async function removeExternalPods(layout: MachineLayout, endpoint: string, clock: Clock): Promise<void> {
+  const ours = new Set(await listDir(join(layout.agentRoot, "pods")));
+  for (const { id, podUid } of await criSandboxes(endpoint, clock)) {
+    if (ours.has(podUid)) await criRemoveSandbox(endpoint, id, clock);
+  }
 }
 
 async function stopRole(layout: MachineLayout, role: MachineRole, graceMs: number, clock: Clock): Promise<void> {

@@ -1,0 +1,129 @@
+import { constants } from "node:fs";
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { Clock } from "../base/index.ts";
+import { LocalClient } from "./local-client.ts";
+import {
+  identify,
+  isRunning,
+  lastLines,
+  type MachineLayout,
+  type ProcessIdentity,
+  spawnDetached,
+} from "./machine/index.ts";
+
+/** The agent ended although nobody asked it to; the message has the end of its log. */
+export class AgentEndedError extends Error {
+  override readonly name = "AgentEndedError";
+}
+
+export interface AgentSettings {
+  readonly manifests: string;
+  readonly runtimeEndpoint: string;
+}
+
+/** The agent's local socket. */
+export function agentClient(layout: MachineLayout): LocalClient {
+  return new LocalClient(join(layout.agentRoot, "nodelet.sock"));
+}
+
+/** Starts the agent as a daemon of its own that goes on when we end. Returns when it answers. */
+export async function startAgent(
+  layout: MachineLayout,
+  settings: AgentSettings,
+  home: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ProcessIdentity> {
+  await mkdir(layout.agentRoot, { recursive: true, mode: 0o750 });
+  const ports = { api: await usablePort(10250), health: await usablePort(10248) };
+  const config = agentConfig(layout, settings, ports);
+  await writeFile(layout.agentConfig, `${JSON.stringify(config, undefined, 2)}\n`);
+  const log = await open(layout.agentLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
+  const args = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`];
+  const pid = await spawnDetached(join(home, "bin", "nodelet"), args, log).finally(() => log.close());
+  const agent = await identify(pid);
+  if (agent === undefined) throw await agentEnded(layout);
+  await untilAnswering(layout, agent, clock, signal);
+  return agent;
+}
+
+export async function untilAnswering(
+  layout: MachineLayout,
+  agent: ProcessIdentity,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = agentClient(layout);
+  for (;;) {
+    try {
+      await client.health(signal);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isNotListening(error)) throw error;
+    }
+    if (!(await isRunning(agent))) throw await agentEnded(layout);
+    await clock.sleep(50, signal);
+  }
+}
+
+export async function agentEnded(layout: MachineLayout): Promise<AgentEndedError> {
+  return new AgentEndedError(
+    `the agent ended; its log (${layout.agentLog}) says last:\n${await lastLines(layout.agentLog)}`,
+  );
+}
+
+/** The manifests directory that the agent was last started with. */
+export async function configuredManifests(layout: MachineLayout): Promise<unknown> {
+  return JSON.parse(await readFile(layout.agentConfig, "utf8")).staticPodPath;
+}
+
+/** A KubeletConfiguration for a machine of one person: no API server, open to nobody but root's local socket. */
+export function agentConfig(
+  layout: MachineLayout,
+  settings: AgentSettings,
+  ports: { readonly api: number; readonly health: number },
+): object {
+  return {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    staticPodPath: settings.manifests,
+    containerRuntimeEndpoint: settings.runtimeEndpoint,
+    podLogsDir: layout.podLogsDir,
+    cgroupRoot: layout.cgroupRoot,
+    cgroupDriver: "cgroupfs",
+    address: "127.0.0.1",
+    port: ports.api,
+    healthzBindAddress: "127.0.0.1",
+    healthzPort: ports.health,
+    authentication: { webhook: { enabled: false }, anonymous: { enabled: false } },
+    authorization: { mode: "AlwaysAllow" },
+    failSwapOn: false,
+    // Our images cannot be pulled again, and a person's disk may well be nearly full.
+    imageGCHighThresholdPercent: 100,
+    evictionHard: { "memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
+  };
+}
+
+/** The port itself, or another one when a program of this machine has it already. */
+async function usablePort(preferred: number): Promise<number> {
+  return (await listenBriefly(preferred)) ?? (await listenBriefly(0)) ?? preferred;
+}
+
+function listenBriefly(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(undefined));
+    server.listen(port, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" ? address?.port : undefined));
+    });
+  });
+}
+
+function isNotListening(error: unknown): boolean {
+  if (!(error instanceof Error && "code" in error)) return false;
+  return error.code === "ENOENT" || error.code === "ECONNREFUSED" || error.code === "ECONNRESET";
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AgentAnswerError, LocalClient, type PodChange } from "./local-client.ts";
+
+const forever = new AbortController().signal;
+
+async function withAgent(listener: RequestListener, check: (client: LocalClient) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-local-"));
+  const server = createServer(listener).listen(join(directory, "nodelet.sock"));
+  try {
+    await once(server, "listening");
+    await check(new LocalClient(join(directory, "nodelet.sock")));
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+test("pods: the items of the list, and none when the agent says null", async () => {
+  let items: unknown = null;
+  await withAgent(
+    (_request, response) => response.end(JSON.stringify({ kind: "PodList", items })),
+    async (client) => {
+      assert.deepEqual(await client.pods(forever), []);
+      items = [{ metadata: { name: "web" } }];
+      assert.deepEqual(await client.pods(forever), items);
+    },
+  );
+});
+
+test("pods: an answer other than 200 is an error with its text", async () => {
+  await withAgent(
+    (_request, response) => response.writeHead(503).end("not yet\n"),
+    async (client) => {
+      const expected = { name: "AgentAnswerError", status: 503, message: "The agent answered /pods with 503: not yet" };
+      await assert.rejects(client.pods(forever), expected);
+      await assert.rejects(client.watchPods(forever).next(), AgentAnswerError);
+    },
+  );
+});
+
+test("watch: changes arrive as they are sent, even when a line comes in pieces, and the end of the agent ends it", async () => {
+  await withAgent(
+    (request, response) => {
+      assert.equal(request.url, "/pods?watch=1");
+      response.write('{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n{"type":"MODIF');
+      setImmediate(() => response.end('IED","object":{"metadata":{"name":"a"}}}\n'));
+    },
+    async (client) => {
+      const changes: PodChange[] = [];
+      for await (const change of client.watchPods(forever)) changes.push(change);
+      assert.deepEqual(
+        changes.map(({ type, object }) => [type, object.metadata?.name]),
+        [
+          ["ADDED", "a"],
+          ["MODIFIED", "a"],
+        ],
+      );
+    },
+  );
+});
+
+test("watch: aborting ends it", async () => {
+  await withAgent(
+    (_request, response) => {
+      response.write('{"type":"ADDED","object":{}}\n');
+    },
+    async (client) => {
+      const controller = new AbortController();
+      await assert.rejects(
+        async () => {
+          for await (const _change of client.watchPods(controller.signal)) controller.abort();
+        },
+        { name: "AbortError" },
+      );
+    },
+  );
+});
+
+test("health: the verdict and the report", async () => {
+  let code = 200;
+  await withAgent(
+    (_request, response) => response.writeHead(code).end("[+]ping ok\n"),
+    async (client) => {
+      assert.deepEqual(await client.health(forever), { healthy: true, report: "[+]ping ok\n" });
+      code = 500;
+      assert.equal((await client.health(forever)).healthy, false);
+    },
+  );
+});

@@ -1,4 +1,4 @@
-import type { FeatureGates } from "./gates.ts";
+import type { FeatureGates } from "./gates/gates.ts";
 import type { KubeletConfiguration } from "./kubelet-configuration.ts";
 
 /** Everything the command line and the configuration files say, checked and frozen. Nothing else reads argv or files. */

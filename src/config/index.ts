@@ -10,9 +10,10 @@ export type {
   LoadResult,
   Origin,
 } from "./agent-config.ts";
-export type { GateStage } from "./gate-spec.ts";
-export type { GateName } from "./gate-table.ts";
-export type { FeatureGates, KnownGate } from "./gates.ts";
+export { toConfigz } from "./configz.ts";
+export type { GateStage } from "./gates/gate-spec.ts";
+export type { GateName } from "./gates/gate-table.ts";
+export type { FeatureGates, KnownGate } from "./gates/gates.ts";
 export type {
   ImagePullCredentialsVerificationPolicy,
   KubeletAuthentication,
@@ -28,4 +29,15 @@ export type {
   UserNamespaces,
   VModuleItem,
 } from "./kubelet-configuration.ts";
+export { describeProblem, loadConfig } from "./load.ts";
+export { systemIo } from "./system-io.ts";
+export { CpuSetError, parseCpuSet } from "./text/cpu-set.ts";
+export {
+  type EvictionAmount,
+  evictionSignals,
+  parseEvictionThreshold,
+  parseMinimumReclaim,
+} from "./text/eviction-text.ts";
+export { formatDuration, parseDuration } from "./text/go-duration.ts";
+export { type ReservedResources, reservedResources } from "./text/reserved.ts";
 export { KUBERNETES_VERSION, NODELET_VERSION } from "./version.ts";

@@ -1,0 +1,15 @@
+import { valueAt } from "../candidate.ts";
+import { fieldPaths, label, specOf } from "../fields/fields.ts";
+import { formatDuration } from "../text/go-duration.ts";
+import { type RuleContext, show } from "./rule-context.ts";
+
+/** The rules that the table of fields states about single values. */
+export function checkFields({ config, invalid }: RuleContext): void {
+  for (const path of fieldPaths) {
+    const { check, kind } = specOf(path);
+    const value = valueAt(config, path);
+    if (check === undefined || value === undefined || value === null || check.ok(value)) continue;
+    const shown = kind.unit === "Ms" ? formatDuration(Number(value)) : show(value);
+    invalid(path, `${label(path)} ${shown} ${check.rule}`);
+  }
+}

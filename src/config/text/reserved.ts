@@ -1,0 +1,26 @@
+import { type Nano, parseQuantity } from "../../model/index.ts";
+import type { KubeletConfiguration } from "../kubelet-configuration.ts";
+import { parseCpuSet } from "./cpu-set.ts";
+
+export const reservableResources: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+/** What is kept from pods. */
+export interface ReservedResources {
+  readonly system: Readonly<Record<string, Nano>>;
+  readonly kube: Readonly<Record<string, Nano>>;
+  /** CPUs reserved by number; empty when only an amount is reserved. */
+  readonly cpus: readonly number[];
+}
+
+/** The reservations of a valid configuration; CPUs reserved by number take the place of the amounts. */
+export function reservedResources(kubelet: KubeletConfiguration): ReservedResources {
+  const cpus = parseCpuSet(kubelet.reservedSystemCPUs);
+  const system = quantities(kubelet.systemReserved);
+  const { cpu: _, ...kubeWithoutCpu } = quantities(kubelet.kubeReserved);
+  if (cpus.length === 0) return { system, kube: quantities(kubelet.kubeReserved), cpus };
+  return { system: { ...system, cpu: parseQuantity(`${cpus.length}`) }, kube: kubeWithoutCpu, cpus };
+}
+
+function quantities(map: Readonly<Record<string, string>>): Record<string, Nano> {
+  return Object.fromEntries(Object.entries(map).map(([name, text]) => [name, parseQuantity(text)]));
+}

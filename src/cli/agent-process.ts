@@ -75,9 +75,10 @@ export async function agentEnded(layout: MachineLayout): Promise<AgentEndedError
   );
 }
 
-/** The manifests directory that the agent was last started with. */
-export async function configuredManifests(layout: MachineLayout): Promise<unknown> {
-  return JSON.parse(await readFile(layout.agentConfig, "utf8")).staticPodPath;
+/** What the agent was last started with. */
+export async function configuredSettings(layout: MachineLayout): Promise<AgentSettings> {
+  const config = JSON.parse(await readFile(layout.agentConfig, "utf8"));
+  return { manifests: config.staticPodPath, runtimeEndpoint: config.containerRuntimeEndpoint };
 }
 
 /** A KubeletConfiguration for a machine of one person: no API server, open to nobody but root's local socket. */

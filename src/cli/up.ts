@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { isAbort, messageOf, TaskScope } from "../base/index.ts";
-import { agentClient, agentEnded, configuredManifests, startAgent, untilAnswering } from "./agent-process.ts";
+import { agentClient, agentEnded, configuredSettings, startAgent, untilAnswering } from "./agent-process.ts";
 import { defaultStateDir, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
 import { type Command, type CommandIo, UsageError } from "./io.ts";
 import {
@@ -79,10 +79,12 @@ async function ensureAgent(options: UpOptions, io: CommandIo): Promise<ProcessId
   const progress = (step: string): void => void io.stderr.write(`nodelet: ${step}\n`);
   const running = await processOf(layout, "agent");
   if (running !== undefined) {
-    const current = await configuredManifests(layout);
-    if (current !== manifests) {
+    const current = await configuredSettings(layout);
+    const wanted = { manifests, runtimeEndpoint: options.endpoint ?? layout.endpoint };
+    if (current.manifests !== wanted.manifests || current.runtimeEndpoint !== wanted.runtimeEndpoint) {
       throw new Error(
-        `an agent already runs the pods of ${current} in ${layout.stateDir}; stop it first with "nodelet down"`,
+        `an agent already runs the pods of ${current.manifests} on ${current.runtimeEndpoint}, ` +
+          `asked for were those of ${wanted.manifests} on ${wanted.runtimeEndpoint}; remove it first with "nodelet down"`,
       );
     }
     progress(`the agent is already running (process ${running.pid})`);

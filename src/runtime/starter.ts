@@ -148,18 +148,10 @@ export class ContainerStarter {
   async #postStart(request: StartContainerRequest, id: ContainerId, signal: AbortSignal): Promise<void> {
     const { pod, container } = request;
     if (container.lifecycle?.postStart === undefined) return;
-    const span = this.#ports.ledger.begin(uidOf(pod), "hook", `${container.name} postStart`);
-    try {
-      await this.#ports.runPostStart(pod, container, id, signal);
-      span.end();
-    } catch (error) {
-      span.fail(messageOf(error));
-      if (signal.aborted) throw error;
-      // No details in the event: what a hook prints may be secret.
-      this.#event(request, "Warning", "FailedPostStartHook", "PostStartHook failed");
-      await this.#ports.killAfterFailedHook(pod, container, id, signal);
-      throw new StartError("PostStartHookError", messageOf(error), { cause: error });
-    }
+    const failure = await this.#ports.runPostStart(pod, container, id, signal);
+    if (failure === undefined) return;
+    await this.#ports.killAfterFailedHook(pod, container, id, signal);
+    throw new StartError("PostStartHookError", failure);
   }
 
   #failed(request: StartContainerRequest, reason: string, event: string, message: string, cause: unknown): StartError {
@@ -216,12 +208,13 @@ export interface StarterPorts {
     signal: AbortSignal,
   ) => Promise<ContainerImage>;
   readonly prefetchImage: (pod: IdentifiedPod, container: Container, signal: AbortSignal) => void;
+  /** Runs the hook; the message of its failure, of which an event has told. */
   readonly runPostStart: (
     pod: IdentifiedPod,
     container: Container,
     id: ContainerId,
     signal: AbortSignal,
-  ) => Promise<void>;
+  ) => Promise<string | undefined>;
   readonly killAfterFailedHook: (
     pod: IdentifiedPod,
     container: Container,

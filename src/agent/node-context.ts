@@ -1,0 +1,130 @@
+import { readdir } from "node:fs/promises";
+import type { Logger } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../host/index.ts";
+import { amountsOf, type ResourceAmounts } from "../model/index.ts";
+import {
+  type AllocateIds,
+  type NodeContext,
+  readResolvConf,
+  readThermalThrottlePaths,
+  type SandboxContext,
+} from "../runtime/index.ts";
+
+/** Gathers the facts about this node that the descriptions of sandboxes and containers need. */
+export async function readNodeContext(facts: {
+  readonly config: AgentConfig;
+  readonly machine: Machine;
+  readonly cgroups: CgroupLayout;
+  readonly cgroupDriver: "systemd" | "cgroupfs";
+  readonly nodeIps: readonly string[];
+  readonly allocateIds: AllocateIds;
+  readonly log: Logger;
+}): Promise<NodeContext> {
+  const { config, machine, cgroups, log } = facts;
+  const { kubelet, flags, gates } = config;
+  const [hostDns, thermalThrottlePaths, hugePageSizes, selinuxEnabled] = await Promise.all([
+    kubelet.resolvConf === "" ? undefined : readResolvConf(kubelet.resolvConf),
+    readThermalThrottlePaths(),
+    readHugePageSizes(),
+    isSelinuxEnabled(),
+  ]);
+  return {
+    rootDir: flags.rootDir,
+    podLogsDir: kubelet.podLogsDir,
+    dns: {
+      clusterDns: kubelet.clusterDNS,
+      clusterDomain: kubelet.clusterDomain,
+      hostDns,
+      nodeIps: facts.nodeIps,
+    },
+    cgroups: {
+      driver: facts.cgroupDriver,
+      root: kubelet.cgroupRoot,
+      perQos: kubelet.cgroupsPerQOS,
+    },
+    cgroupVersion: cgroups.version,
+    cpuPeriodUs: kubelet.cpuCFSQuota ? kubelet.cpuCFSQuotaPeriodMs * 1000 : undefined,
+    memoryCapacityBytes: BigInt(machine.memoryBytes),
+    swap: {
+      controllable: await canLimitSwap(cgroups),
+      behavior: kubelet.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
+      capacityBytes: BigInt(machine.swapBytes),
+    },
+    singleProcessOomKill: kubelet.singleProcessOOMKill ?? cgroups.version === 1,
+    hugePageSizes,
+    memoryQos: gates.enabled("MemoryQoS")
+      ? { throttlingFactor: kubelet.memoryThrottlingFactor, pageSizeBytes: 4096 }
+      : undefined,
+    nodeAllocatable: allocatable(config, machine),
+    seccompDefault: kubelet.seccompDefault,
+    selinuxEnabled,
+    thermalThrottlePaths,
+    gates: {
+      hostnameOverride: gates.enabled("HostnameOverride"),
+      containerStopSignals: gates.enabled("ContainerStopSignals"),
+      envFiles: gates.enabled("EnvFiles"),
+    },
+    allocateIds: facts.allocateIds,
+    log,
+  };
+}
+
+/** The context of a sandbox that is run by the named handler of the runtime. */
+export function sandboxContextOf(
+  node: NodeContext,
+  handlers: readonly {
+    readonly name: string;
+    readonly features?: { readonly recursiveReadOnlyMounts: boolean; readonly userNamespaces: boolean } | undefined;
+  }[],
+  handlerName: string,
+): SandboxContext {
+  const handler = handlers.find(({ name }) => name === handlerName);
+  return {
+    ...node,
+    runtimeHandler: {
+      name: handlerName,
+      recursiveReadOnlyMounts: handler?.features?.recursiveReadOnlyMounts ?? false,
+      userNamespaces: handler?.features?.userNamespaces ?? false,
+    },
+    volumeGroups: [],
+    podHasExclusiveCpus: false,
+  };
+}
+
+/** What pods may use: the machine less what is set aside for the system and the node's own parts. */
+function allocatable(config: AgentConfig, machine: Machine): ResourceAmounts {
+  const capacity = amountsOf({ cpu: String(machine.cpus.logical), memory: String(machine.memoryBytes) });
+  const reserved = [amountsOf(config.kubelet.systemReserved), amountsOf(config.kubelet.kubeReserved)];
+  const result = new Map(capacity);
+  for (const amounts of reserved) {
+    for (const [name, amount] of amounts) {
+      const left = (result.get(name) ?? 0n) - amount;
+      if (result.has(name)) result.set(name, left > 0n ? left : 0n);
+    }
+  }
+  return result;
+}
+
+async function readHugePageSizes(): Promise<readonly bigint[]> {
+  try {
+    const entries = await readdir("/sys/kernel/mm/hugepages");
+    return entries.flatMap((entry) => {
+      const kilobytes = /^hugepages-(\d+)kB$/.exec(entry)?.[1];
+      return kilobytes === undefined ? [] : [BigInt(kilobytes) * 1024n];
+    });
+  } catch {
+    return [];
+  }
+}
+
+async function canLimitSwap(cgroups: CgroupLayout): Promise<boolean> {
+  const directory = cgroups.version === 1 ? cgroups.mountPoints.get("memory") : cgroups.mountPoint;
+  if (directory === undefined) return false;
+  const wanted = cgroups.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
+  try {
+    return (await readdir(directory)).includes(wanted);
+  } catch {
+    return false;
+  }
+}

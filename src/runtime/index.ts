@@ -1,6 +1,7 @@
 // Sandboxes and containers: how they are described to the runtime, and what is observed of them.
 
 export { followHints } from "./hint-feed.ts";
+export { type HookPorts, LifecycleHooks } from "./hooks.ts";
 export { ContainerKiller, type KillPorts } from "./kill.ts";
 export * from "./mapping/index.ts";
 export { PodObserver } from "./observer.ts";

@@ -78,6 +78,7 @@ export class Relist {
         wake(uid);
       }
       this.#lastSuccessAt = startedAt;
+      await this.#ports.onListed(signal);
       return changes === 0 ? "calm" : "changes";
     } catch (error) {
       if (isAbort(error, signal)) throw error;
@@ -95,6 +96,8 @@ export interface RelistPorts {
   readonly wake: (uid: PodUid) => void;
   /** Whether a stream of hints is connected; without one the list is all we have. */
   readonly hintsFlow: () => boolean;
+  /** After every successful list: time to decide about what nobody claimed. */
+  readonly onListed: (signal: AbortSignal) => Promise<void>;
 }
 
 const soonMs = 2_000;

@@ -150,7 +150,7 @@ export class ContainerStarter {
     if (container.lifecycle?.postStart === undefined) return;
     const failure = await this.#ports.runPostStart(pod, container, id, signal);
     if (failure === undefined) return;
-    await this.#ports.killAfterFailedHook(pod, container, id, signal);
+    await this.#ports.killAfterFailedHook(pod, id, signal);
     throw new StartError("PostStartHookError", failure);
   }
 
@@ -215,12 +215,7 @@ export interface StarterPorts {
     id: ContainerId,
     signal: AbortSignal,
   ) => Promise<string | undefined>;
-  readonly killAfterFailedHook: (
-    pod: IdentifiedPod,
-    container: Container,
-    id: ContainerId,
-    signal: AbortSignal,
-  ) => Promise<void>;
+  readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }

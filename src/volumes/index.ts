@@ -3,3 +3,4 @@ export { emptyDirKind } from "./empty-dir.ts";
 export { hostPathKind } from "./host-path.ts";
 export { VolumeError, type VolumeKind } from "./kind.ts";
 export { PodVolumes } from "./pod-volumes.ts";
+export { readVolumeFile } from "./sub-paths.ts";

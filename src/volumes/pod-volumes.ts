@@ -5,11 +5,14 @@ import type { IdentifiedPod, PodUid, Volume } from "../model/index.ts";
 import { uidOf } from "../model/index.ts";
 import type { PodVolume } from "../runtime/index.ts";
 import { VolumeError, type VolumeKind } from "./kind.ts";
+import { subPaths } from "./sub-paths.ts";
 
 /** The volumes of every pod on this node: made before its containers start, gone after the last has ended. */
 export class PodVolumes {
   readonly #kinds: readonly VolumeKind[];
   readonly #podsDir: string;
+  /** How a container is given only a part of a volume. */
+  readonly subPaths = subPaths;
   readonly #mounted = new Map<PodUid, ReadonlyMap<string, PodVolume>>();
 
   constructor(options: { readonly podsDir: string; readonly kinds: readonly VolumeKind[] }) {

@@ -1,0 +1,252 @@
+import { join } from "node:path";
+import { type Clock, isAbort, Ledger, type Logger, type TaskScope } from "../base/index.ts";
+import type { ContainerHint, RuntimeService } from "../cri/index.ts";
+import {
+  containerHash,
+  type IdentifiedPod,
+  newestOf,
+  type ObservedPod,
+  type PodUid,
+  type RecordNodeEvent,
+  type RecordPodEvent,
+  uidOf,
+} from "../model/index.ts";
+import { type Admission, PodRegistry } from "../pods/index.ts";
+import { FileProbeStore, Probes, probeRunner } from "../probes/index.ts";
+import {
+  anywhere,
+  ContainerKiller,
+  ContainerStarter,
+  followHints,
+  LifecycleHooks,
+  type NodeContext,
+  noDeviceGrants,
+  PodObserver,
+  Relist,
+  RuntimeStatus,
+  type SandboxContext,
+  type StarterPorts,
+} from "../runtime/index.ts";
+import type { PodMux } from "../sources/index.ts";
+import { readTerminationText, StatusStore } from "../status/index.ts";
+import { type PodVolumes, readVolumeFile } from "../volumes/index.ts";
+import { PodMemoryFiles, PodWorkers } from "../workers/index.ts";
+import { execThrough } from "./exec.ts";
+import { sandboxContextOf } from "./node-context.ts";
+import { removeContainer, removePodFromRuntime } from "./pod-removal.ts";
+import { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
+import { PodViews } from "./pod-views.ts";
+
+/** The pod engine: from the stream of wanted pods to running containers, and their statuses. */
+export interface PodEngine {
+  readonly views: PodViews;
+  readonly statuses: StatusStore;
+  readonly workers: PodWorkers;
+  readonly runtimeStatus: RuntimeStatus;
+  readonly ledger: Ledger<PodUid>;
+  readonly observer: PodObserver;
+  readonly relist: Relist;
+}
+
+export interface PodEngineParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runtime: RuntimeService;
+  readonly runtimeName: string;
+  readonly hints: {
+    readonly source: string | undefined;
+    subscribe(signal: AbortSignal): AsyncIterable<ContainerHint>;
+  };
+  readonly mux: PodMux;
+  readonly admission: Admission;
+  readonly node: NodeContext;
+  readonly hostIPs: readonly string[];
+  readonly legacyLogDir: string;
+  readonly cgroups: PodSetupPorts["cgroups"];
+  readonly volumes: PodVolumes;
+  readonly ensureImage: StarterPorts["ensureImage"];
+  readonly prefetchImage: StarterPorts["prefetchImage"];
+  readonly recordPodEvent: RecordPodEvent;
+  readonly recordNodeEvent: RecordNodeEvent;
+  readonly settings: {
+    readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
+    readonly startSlots: number;
+    readonly runtimeRequestTimeoutMs: number;
+  };
+}
+
+export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngine {
+  const { clock, log, runtime, node, mux, recordPodEvent } = parts;
+  const podsDir = join(node.rootDir, "pods");
+  const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
+  const ledger = new Ledger<PodUid>(clock);
+  const observer = new PodObserver({ runtime, clock });
+  const statuses = new StatusStore(log.named("status"));
+  const memory = new PodMemoryFiles(scope, { podsDir, log: log.named("memory") });
+  const runtimeStatus = new RuntimeStatus({ runtime, clock, log, onChange: () => workers.wakeAll() });
+  const exec = execThrough(runtime);
+  const probes = new Probes({
+    clock,
+    log: log.named("probes"),
+    scope,
+    recordEvent: recordPodEvent,
+    ledger,
+    run: probeRunner(exec, clock, { concurrency: 8, runtimeTimeoutMs: parts.settings.runtimeRequestTimeoutMs }),
+    store: new FileProbeStore(podsDir, log.named("probes")),
+  });
+  const podIps = (pod: IdentifiedPod, observed: ObservedPod | undefined): readonly string[] =>
+    pod.spec.hostNetwork === true ? parts.hostIPs : (observed?.ips ?? []);
+  const hooks = new LifecycleHooks({
+    clock,
+    scope,
+    exec,
+    ledger,
+    recordEvent: recordPodEvent,
+    podIps: async (pod, signal) => podIps(pod, await observer.inspect(uidOf(pod), signal)),
+  });
+  const killer = new ContainerKiller({
+    runtime,
+    clock,
+    log,
+    ledger,
+    recordEvent: recordPodEvent,
+    runPreStop: (pod, container, { id }, signal) => hooks.preStop({ pod, container, id }, signal),
+  });
+  const setup = new PodSetup({
+    podsDir,
+    ledger,
+    recordEvent: recordPodEvent,
+    volumes: parts.volumes,
+    cgroups: parts.cgroups,
+    removeFromRuntime: async (uid, signal) =>
+      removePodFromRuntime(await observer.inspect(uid, signal), runtime, logs, signal),
+    forget: (uid) => memory.forget(uid),
+  });
+  const sandboxContext = (pod: IdentifiedPod): SandboxContext =>
+    sandboxContextOf(node, runtimeStatus.handlers, pod.spec.runtimeClassName ?? "");
+  const starter = new ContainerStarter({
+    runtime,
+    clock,
+    log,
+    ledger,
+    recordEvent: recordPodEvent,
+    recordNodeEvent: parts.recordNodeEvent,
+    hashOf: containerHash,
+    noteOwner: (id, uid) => observer.noteOwner(id, uid),
+    sandboxContext: async (pod) => sandboxContext(pod),
+    containerContext: async ({ pod, observed, image }) => ({
+      ...sandboxContext(pod),
+      image,
+      podIps: podIps(pod, observed),
+      volumes: parts.volumes.of(uidOf(pod)),
+      services: { state: "none" },
+      readConfigMap: undefined,
+      readSecret: undefined,
+      readVolumeFile,
+      placement: anywhere,
+      devices: noDeviceGrants,
+      subPaths: parts.volumes.subPaths,
+      containerIdOf: (name) => newestOf(observed, name)?.id,
+    }),
+    ensureImage: parts.ensureImage,
+    prefetchImage: parts.prefetchImage,
+    runPostStart: async (pod, container, id, signal) => {
+      const result = await hooks.postStart({ pod, container, id }, signal);
+      return result.type === "failed" ? result.message : undefined;
+    },
+    killAfterFailedHook: async (pod, id, signal) => {
+      const found = (await observer.inspect(uidOf(pod), signal)).containers.find((candidate) => candidate.id === id);
+      if (found === undefined) return;
+      const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? 30;
+      const message = "FailedPostStartHook";
+      await killer.killContainer({ pod, container: found, graceSeconds, message, preStopDone: new Set() }, signal);
+    },
+    removeContainer: (container, signal) => removeContainer(container, runtime, logs, signal),
+    legacyLogs: logs,
+  });
+  const workers = new PodWorkers(scope, {
+    clock,
+    log: log.named("workers"),
+    ledger,
+    recordEvent: recordPodEvent,
+    observer,
+    statuses,
+    starter,
+    killer,
+    setup,
+    memory,
+    hashOf: containerHash,
+    node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs }),
+    terminationText: readTerminationText,
+    networkProblem: () => runtimeStatus.networkProblem,
+    crashBackoff: parts.settings.crashBackoff,
+    startSlots: parts.settings.startSlots,
+    probes: {
+      ensure: (pod) => probes.ensure(pod),
+      observe: (pod, observed) => {
+        const containers = new Map(observed.containers.toReversed().map((container) => [container.name, container]));
+        const podIp = podIps(pod, observed)[0];
+        probes.observe(uidOf(pod), { containers, podIp, hostIp: parts.hostIPs[0] });
+      },
+      beginTermination: (uid) => probes.beginTermination(uid),
+      remove: (uid) => probes.remove(uid),
+      result: (uid, container, kind) => probes.result(uid, container.name, kind, container.id),
+    },
+  });
+  probes.onChange((uid) => workers.wake(uid));
+  const registry = new PodRegistry({
+    workers,
+    admission: parts.admission,
+    log: log.named("pods"),
+    ledger,
+    recordEvent: recordPodEvent,
+    allSourcesReady: () => mux.allReady(),
+    inspect: (uid, signal) => observer.inspect(uid, signal),
+    setStatus: (pod, status) => statuses.set(pod, status),
+    dropStatus: (uid) => statuses.delete(uid),
+  });
+  const views = new PodViews({ statuses, ledger, wanted: () => registry.all() });
+  workers.onGone((uid) => views.gone(uid));
+  const relist = new Relist({
+    runtime,
+    clock,
+    log: log.named("relist"),
+    observedPods: () => observer.all(),
+    wake: (uid) => registry.runtimeChanged(uid),
+    hintsFlow: () => parts.hints.source !== undefined && parts.hints.source !== "none",
+    onListed: (signal) => registry.settleUndecided(signal),
+  });
+  scope.spawn("runtime status", (signal) => runtimeStatus.run(signal));
+  scope.spawn("relist", (signal) => relist.run(signal));
+  scope.spawn("runtime hints", (signal) =>
+    followHints(
+      {
+        subscribe: (streamSignal) => parts.hints.subscribe(streamSignal),
+        ownerOf: (id) => observer.ownerOf(id),
+        latest: (uid) => observer.latest(uid),
+        runtimeChanged: (uid) => registry.runtimeChanged(uid),
+        somethingMissed: () => relist.hasten(),
+      },
+      signal,
+    ),
+  );
+  scope.spawn("wanted pods", (signal) => takeChanges(mux, registry, log, signal));
+  return { views, statuses, workers, runtimeStatus, ledger, observer, relist };
+}
+
+async function takeChanges(mux: PodMux, registry: PodRegistry, log: Logger, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const change = await mux.next(signal);
+    const wasReady = mux.allReady();
+    registry.apply(change);
+    mux.acknowledge(change);
+    if (wasReady || !mux.allReady()) continue;
+    log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
+    try {
+      await registry.settleUndecided(signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.warn("Could not look for unwanted pods; the next relist will", { err: error });
+    }
+  }
+}

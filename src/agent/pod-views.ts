@@ -1,0 +1,58 @@
+import type { Ledger, LedgerView } from "../base/index.ts";
+import { type IdentifiedPod, type Pod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
+import type { LocalViews, PodViewChange } from "../server/index.ts";
+import type { StatusStore } from "../status/index.ts";
+
+/** The pods of the engine as the doors show them: the wanted ones, and those still on their way out. */
+export class PodViews implements LocalViews {
+  readonly #statuses: StatusStore;
+  readonly #ledger: Ledger<PodUid>;
+  readonly #wanted: () => Iterable<IdentifiedPod>;
+  readonly #listeners = new Set<(change: PodViewChange) => void>();
+  readonly #shown = new Map<PodUid, IdentifiedPod>();
+
+  constructor(ports: {
+    readonly statuses: StatusStore;
+    readonly ledger: Ledger<PodUid>;
+    readonly wanted: () => Iterable<IdentifiedPod>;
+  }) {
+    this.#statuses = ports.statuses;
+    this.#ledger = ports.ledger;
+    this.#wanted = ports.wanted;
+    ports.statuses.onChange((pod, status) => this.#changed(pod, status));
+  }
+
+  pods(): readonly Pod[] {
+    for (const pod of this.#wanted()) this.#shown.set(uidOf(pod), pod);
+    return [...this.#shown.values()].map((pod) => withStatus(pod, this.#statuses.get(uidOf(pod))));
+  }
+
+  watchPods(listener: (change: PodViewChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  ledger(uid: PodUid): LedgerView | undefined {
+    return this.#ledger.read(uid);
+  }
+
+  gone(uid: PodUid): void {
+    const pod = this.#shown.get(uid);
+    this.#shown.delete(uid);
+    if (pod !== undefined) this.#tell({ type: "DELETED", object: pod });
+  }
+
+  #changed(pod: IdentifiedPod, status: PodStatus): void {
+    const type = this.#shown.has(uidOf(pod)) ? "MODIFIED" : "ADDED";
+    this.#shown.set(uidOf(pod), pod);
+    this.#tell({ type, object: withStatus(pod, status) });
+  }
+
+  #tell(change: PodViewChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+function withStatus(pod: IdentifiedPod, status: PodStatus | undefined): Pod {
+  return status === undefined ? pod : { ...pod, status };
+}

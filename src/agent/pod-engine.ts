@@ -221,6 +221,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   scope.spawn("runtime hints", (signal) =>
     followHints(
       {
+        clock,
         subscribe: (streamSignal) => parts.hints.subscribe(streamSignal),
         ownerOf: (id) => observer.ownerOf(id),
         latest: (uid) => observer.latest(uid),

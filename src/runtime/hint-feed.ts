@@ -1,5 +1,11 @@
+import type { Clock } from "../base/index.ts";
 import type { ContainerHint } from "../cri/index.ts";
 import type { ObservedPod, PodUid } from "../model/index.ts";
+
+type PodHint = Exclude<ContainerHint, { kind: "gap" }>;
+
+/** A runtime may tell of a change before its own lists show it: look again after these waits until they do. */
+const lookAgainMs = [10, 20, 40, 80, 160, 320, 640];
 
 /** Turns hints into inspections of single pods. Hints that tell nothing new, as echoes of our own acts, are dropped. */
 export async function followHints(ports: HintFeedPorts, signal: AbortSignal): Promise<void> {
@@ -10,12 +16,12 @@ export async function followHints(ports: HintFeedPorts, signal: AbortSignal): Pr
     }
     const uid = hint.podUid ?? ports.ownerOf(hint.id) ?? (hint.sandboxId && ports.ownerOf(hint.sandboxId));
     // What is just being made is not known by its id yet; whoever makes it looks at it afterwards.
-    if (uid === undefined) continue;
-    if (isNews(hint, ports.latest(uid))) ports.runtimeChanged(uid);
+    if (uid !== undefined) follow(hint, uid, 0, ports, signal);
   }
 }
 
 export interface HintFeedPorts {
+  readonly clock: Clock;
   readonly subscribe: (signal: AbortSignal) => AsyncIterable<ContainerHint>;
   readonly ownerOf: (id: string) => PodUid | undefined;
   readonly latest: (uid: PodUid) => ObservedPod | undefined;
@@ -23,7 +29,16 @@ export interface HintFeedPorts {
   readonly somethingMissed: () => void;
 }
 
-function isNews(hint: Exclude<ContainerHint, { kind: "gap" }>, observed: ObservedPod | undefined): boolean {
+function follow(hint: PodHint, uid: PodUid, round: number, ports: HintFeedPorts, signal: AbortSignal): void {
+  if (signal.aborted || !isNews(hint, ports.latest(uid))) return;
+  ports.runtimeChanged(uid);
+  const wait = lookAgainMs[round];
+  // Only an end is worth insisting on: it is what others wait for, and nothing of ours would look for it.
+  if (hint.kind !== "stopped" || wait === undefined) return;
+  ports.clock.after(wait, () => follow(hint, uid, round + 1, ports, signal));
+}
+
+function isNews(hint: PodHint, observed: ObservedPod | undefined): boolean {
   const known = [...(observed?.sandboxes ?? []), ...(observed?.containers ?? [])].find(({ id }) => id === hint.id);
   switch (hint.kind) {
     case "created":

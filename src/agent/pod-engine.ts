@@ -65,7 +65,6 @@ export interface PodEngineParts {
   readonly cgroups: PodSetupPorts["cgroups"];
   readonly volumes: PodVolumes;
   readonly ensureImage: StarterPorts["ensureImage"];
-  readonly prefetchImage: StarterPorts["prefetchImage"];
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
   readonly settings: {
@@ -149,7 +148,6 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       containerIdOf: (name) => newestOf(observed, name)?.id,
     }),
     ensureImage: parts.ensureImage,
-    prefetchImage: parts.prefetchImage,
     runPostStart: async (pod, container, id, signal) => {
       const result = await hooks.postStart({ pod, container, id }, signal);
       return result.type === "failed" ? result.message : undefined;

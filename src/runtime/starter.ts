@@ -5,6 +5,7 @@ import {
   type Container,
   type ContainerId,
   type ContainerKind,
+  containersOf,
   fieldPathOf,
   type IdentifiedPod,
   newestOf,
@@ -34,16 +35,20 @@ const patienceMs = 2_000;
 /** Makes sandboxes and containers, and tells users how it went. */
 export class ContainerStarter {
   readonly #ports: StarterPorts;
+  readonly #prefetched = new Map<string, Promise<ContainerImage>>();
 
   constructor(ports: StarterPorts) {
     this.#ports = ports;
   }
 
-  /** Has images fetched ahead of their turn; whoever needs one later joins the fetch or finds it done. */
-  prefetch(pod: IdentifiedPod, names: readonly string[], signal: AbortSignal): void {
-    const { initContainers = [], containers } = pod.spec;
-    for (const container of [...initContainers, ...containers]) {
-      if (names.includes(container.name)) this.#ports.prefetchImage(pod, container, signal);
+  /** Has images fetched ahead of their turn; the start that needs one joins the fetch or finds it done. */
+  prefetch(pod: IdentifiedPod, names: readonly string[], attempt: number, signal: AbortSignal): void {
+    for (const { kind, container } of containersOf(pod)) {
+      if (!names.includes(container.name)) continue;
+      const image = this.#image(pod, kind, container, attempt, signal);
+      // The start awaits it; when none comes because the sandbox failed, the next try asks anew and reports.
+      image.catch(() => {});
+      this.#prefetched.set(imageKey(pod, container), image);
     }
   }
 
@@ -106,8 +111,10 @@ export class ContainerStarter {
   ): Promise<MadeContainer> {
     const { pod, kind, container, observed, sandboxId, sandboxAttempt } = request;
     const { runtime, clock, ledger } = this.#ports;
+    const early = this.#prefetched.get(imageKey(pod, container));
+    this.#prefetched.delete(imageKey(pod, container));
+    const image = await (early ?? this.#image(pod, kind, container, sandboxAttempt, signal));
     const sandbox = await sandboxConfig(pod, sandboxAttempt, await this.#ports.sandboxContext(pod));
-    const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
       const context = await this.#ports.containerContext({ pod, container, observed, image });
@@ -126,6 +133,17 @@ export class ContainerStarter {
       const reason = error instanceof CriError ? "CreateContainerError" : "CreateContainerConfigError";
       throw this.#failed(request, reason, `Error: ${messageOf(error)}`, messageOf(error), error);
     }
+  }
+
+  async #image(
+    pod: IdentifiedPod,
+    kind: ContainerKind,
+    container: Container,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<ContainerImage> {
+    const { config } = await sandboxConfig(pod, attempt, await this.#ports.sandboxContext(pod));
+    return this.#ports.ensureImage(pod, kind, container, config, signal);
   }
 
   async #start(request: StartContainerRequest, { id }: MadeContainer, signal: AbortSignal): Promise<void> {
@@ -207,7 +225,6 @@ export interface StarterPorts {
     sandbox: PodSandboxConfig,
     signal: AbortSignal,
   ) => Promise<ContainerImage>;
-  readonly prefetchImage: (pod: IdentifiedPod, container: Container, signal: AbortSignal) => void;
   /** Runs the hook; the message of its failure, of which an event has told. */
   readonly runPostStart: (
     pod: IdentifiedPod,
@@ -222,4 +239,8 @@ export interface StarterPorts {
 
 function rpcTextOf(error: unknown): string {
   return error instanceof CriError ? error.rpcText : messageOf(error);
+}
+
+function imageKey(pod: IdentifiedPod, container: Container): string {
+  return `${pod.metadata.uid}/${container.name}`;
 }

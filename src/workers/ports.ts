@@ -62,7 +62,7 @@ export interface StatusPort {
 
 export interface StarterPort {
   /** Fetches images ahead of their turn; never throws. */
-  prefetch(pod: IdentifiedPod, names: readonly string[], signal: AbortSignal): void;
+  prefetch(pod: IdentifiedPod, names: readonly string[], sandboxAttempt: number, signal: AbortSignal): void;
   createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<SandboxId>;
   /** Throws StartError with the reason users see. */
   startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void>;

@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import { type Clock, type Ledger, type Logger, messageOf } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import type { ImageService } from "../cri/index.ts";
+import {
+  CredentialPlugin,
+  Credentials,
+  ImageAccess,
+  ImageError,
+  ImagePuller,
+  imageOf,
+  loadCredentialProviders,
+  NodeCredentials,
+  PullRecords,
+  type VerificationPolicy,
+} from "../images/index.ts";
+import { type PodUid, type RecordPodEvent, uidOf } from "../model/index.ts";
+import { type ContainerImage, StartError, type StarterPorts } from "../runtime/index.ts";
+
+export interface ImageParts {
+  readonly config: AgentConfig;
+  readonly images: ImageService;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly surroundings: ProcessSurroundings;
+}
+
+/** What finding credentials needs of the process it runs in. */
+export interface ProcessSurroundings {
+  readonly workDir: string;
+  readonly homeDir: string | undefined;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Connects pulling to the starts of containers. */
+export async function startImages(parts: ImageParts): Promise<StarterPorts["ensureImage"]> {
+  const { config, clock, ledger } = parts;
+  const { kubelet, gates } = config;
+  const puller = new ImagePuller(
+    {
+      serializeImagePulls: kubelet.serializeImagePulls,
+      maxParallelImagePulls: kubelet.maxParallelImagePulls,
+      imagesPerRuntimeHandler: gates.enabled("RuntimeClassInImageCriApi"),
+      registryPullQps: kubelet.registryPullQPS,
+      registryBurst: kubelet.registryBurst,
+      longestPullMs: undefined,
+    },
+    {
+      images: parts.images,
+      clock,
+      access: await imageAccess(parts),
+      credentials: await credentials(parts),
+      recordEvent: parts.recordEvent,
+      onUse() {},
+      onPull() {},
+    },
+  );
+  return async (pod, kind, container, sandboxConfig, signal) => {
+    const span = ledger.begin(uidOf(pod), "pull", container.image ?? "");
+    try {
+      const request = { pod, ...imageOf({ kind, container }), pullSecrets: [], sandboxConfig, runtimeHandler: "" };
+      const { imageRef, image } = await puller.ensure(request, signal);
+      span.end();
+      const found: ContainerImage = { ref: imageRef, uid: image.uid?.value, username: image.username };
+      return found;
+    } catch (error) {
+      span.fail(messageOf(error));
+      if (!(error instanceof ImageError)) throw error;
+      const { reason, message, nextTryAt } = error;
+      throw new StartError(reason, message, { cause: error, ...(nextTryAt === undefined ? {} : { nextTryAt }) });
+    }
+  };
+}
+
+async function credentials({ config, clock, log, surroundings }: ImageParts): Promise<Credentials> {
+  const { imageCredentialProviderConfig, imageCredentialProviderBinDir, rootDir } = config.flags;
+  const { workDir, homeDir, environment } = surroundings;
+  const node = new NodeCredentials({ rootDir, workDir, homeDir }, { clock, log });
+  if (imageCredentialProviderConfig === "" && imageCredentialProviderBinDir === "") return new Credentials(node, []);
+  const { providers } = await loadCredentialProviders({
+    configPath: imageCredentialProviderConfig,
+    binDir: imageCredentialProviderBinDir,
+    allowTokens: config.gates.enabled("KubeletServiceAccountTokenForCredentialProviders"),
+  });
+  const ports = { clock, log, environment, serviceAccounts: undefined, onCall() {} };
+  return new Credentials(
+    node,
+    providers.map((provider) => new CredentialPlugin(provider, imageCredentialProviderBinDir, ports)),
+  );
+}
+
+async function imageAccess({ config, clock, log, images }: ImageParts): Promise<ImageAccess | undefined> {
+  if (!config.gates.enabled("KubeletEnsureSecretPulledImages")) return undefined;
+  const { imagePullCredentialsVerificationPolicy: type, preloadedImagesVerificationAllowlist: allowlist } =
+    config.kubelet;
+  const policy: VerificationPolicy =
+    type === "NeverVerifyAllowlistedImages"
+      ? { type, allowlist }
+      : { type: type === "" ? "NeverVerifyPreloadedImages" : type };
+  const records = new PullRecords(join(config.flags.rootDir, "image_manager"));
+  const access = new ImageAccess(policy, { records, clock, log });
+  const { images: present } = await images.listImages({ filter: undefined });
+  await access.recover(present.map(({ id, repoTags, repoDigests }) => ({ id, names: [...repoTags, ...repoDigests] })));
+  return access;
+}

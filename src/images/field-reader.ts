@@ -39,6 +39,10 @@ export class FieldReader {
     return this.#typed(field, "a boolean", (value) => typeof value === "boolean", false);
   }
 
+  number(field: string): number {
+    return this.#typed(field, "a number", (value) => typeof value === "number", 0);
+  }
+
   list(field: string): readonly unknown[] {
     return this.#typed<readonly unknown[]>(field, "a list", (value) => Array.isArray(value), []);
   }

@@ -2,7 +2,7 @@ import { type Clock, Limiter, type Logger } from "../base/index.ts";
 import { credentialHash } from "./credentials.ts";
 import type { Credential } from "./keyring.ts";
 import type { PulledRecord, PullRecords, RecordedAccount, RecordedCredentials } from "./pull-records.ts";
-import { parseImageReference, repositoryOf } from "./reference.ts";
+import { canonicalName, parseImageReference, repositoryOf } from "./reference.ts";
 
 /** Which present images a pod may use only after showing that it could have pulled them. */
 export type VerificationPolicy =
@@ -37,8 +37,8 @@ export class ImageAccess {
   async recover(images: readonly { readonly id: string; readonly names: readonly string[] }[]): Promise<void> {
     await this.#records.prepare();
     for (const intent of await this.#records.listIntents()) {
-      const wanted = fullName(intent);
-      const image = images.find(({ names }) => names.some((name) => name === intent || fullName(name) === wanted));
+      const wanted = canonicalName(intent);
+      const image = images.find(({ names }) => names.some((name) => name === intent || canonicalName(name) === wanted));
       if (image === undefined) continue;
       await this.#record(intent, image.id, undefined);
       await this.#records.deleteIntent(intent);
@@ -206,15 +206,4 @@ function isAllowed(repository: string, allowlist: readonly string[]): boolean {
   return allowlist.some((entry) =>
     entry.endsWith("/*") ? repository.startsWith(entry.slice(0, -1)) : repository === entry,
   );
-}
-
-/** The name with registry and tag, as the runtime lists it. */
-function fullName(image: string): string {
-  try {
-    const reference = parseImageReference(image);
-    const { tag, digest } = reference;
-    return `${repositoryOf(reference)}${digest === undefined ? `:${tag ?? "latest"}` : `@${digest}`}`;
-  } catch {
-    return image;
-  }
 }

@@ -7,7 +7,10 @@ export {
 } from "./credential-plugin.ts";
 export { Credentials } from "./credentials.ts";
 export { ImageAccess, type VerificationPolicy } from "./image-access.ts";
+export { ImageAgeFile, type ImageAgeStore } from "./image-ages.ts";
 export { ImageError, type ImageErrorReason } from "./image-error.ts";
+export { type ImageFs, readImageFs } from "./image-fs.ts";
+export { ImageGc, type ImageGcPorts, type ImageGcSettings } from "./image-gc.ts";
 export {
   type ImagePhase,
   ImagePuller,
@@ -17,14 +20,17 @@ export {
   imageOf,
 } from "./image-puller.ts";
 export { type NodeCredentialPaths, NodeCredentials } from "./node-credentials.ts";
+export { ImageList, nodeStatusImages } from "./node-images.ts";
 export {
   type CredentialProviderConfig,
   CredentialProviderConfigError,
   loadCredentialProviders,
 } from "./plugin-config.ts";
+export { ImagePrefetch } from "./prefetch.ts";
 export type { PulledImage, PullOutcome } from "./pull-attempts.ts";
 export type { SavedBackoff } from "./pull-backoff.ts";
 export type { PullInProgress } from "./pull-queue.ts";
 export { PullRecords } from "./pull-records.ts";
 export { type PullSecretPorts, readPullSecrets } from "./pull-secrets.ts";
 export { defaultPullPolicy, ImageNameError, type PullPolicy, parseImage, withDefaultTag } from "./reference.ts";
+export { sandboxImageOf } from "./sandbox-image.ts";

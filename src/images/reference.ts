@@ -57,6 +57,18 @@ export function withDefaultTag(name: string): string {
   return tag === undefined && digest === undefined ? `${name}:latest` : name;
 }
 
+/** The name with registry, and tag or digest, as runtimes list images; a name that cannot be parsed stays as it is. */
+export function canonicalName(name: string): string {
+  try {
+    const reference = parseImageReference(name);
+    const { tag, digest } = reference;
+    return `${repositoryOf(reference)}${digest === undefined ? `:${tag ?? "latest"}` : `@${digest}`}`;
+  } catch (error) {
+    if (error instanceof ImageNameError) return name;
+    throw error;
+  }
+}
+
 export type PullPolicy = "Always" | "IfNotPresent" | "Never";
 
 /** What the API server writes into a container that names no pull policy. */

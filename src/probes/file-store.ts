@@ -53,8 +53,8 @@ export class FileProbeStore implements ProbeStore {
   async remove(uid: PodUid): Promise<void> {
     const path = this.#path(uid);
     try {
-      await rm(path, { force: true });
       await rm(`${path}.new`, { force: true });
+      await rm(path, { force: true });
     } catch (error) {
       this.#log.warn("Cannot remove saved probe results", { path, error: messageOf(error) });
     }

@@ -1,7 +1,8 @@
-import { Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { formatDuration } from "../base/index.ts";
+import { type Clock, formatDuration, messageOf } from "../base/index.ts";
 import { goQuote } from "../model/index.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
+import { connectUntilReady } from "./grpc/connect.ts";
+import { callUnary, type UnaryAnswer } from "./grpc/unary.ts";
 import { joinHostPort } from "./http/url.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import { type ProbeTarget, probeUserAgent } from "./target.ts";
@@ -10,91 +11,74 @@ import { type ProbeTarget, probeUserAgent } from "./target.ts";
 export async function probeGrpc(
   { host, port, service }: ProbeTarget & { readonly type: "grpc" },
   timeoutMs: number,
-  now: number,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   signal.throwIfAborted();
-  const address = joinHostPort(host, port);
-  const deadline = new Date(now + timeoutMs);
-  const client = new Client(`${host.includes(":") ? "ipv6" : "ipv4"}:${address}`, credentials.createInsecure(), {
-    "grpc.primary_user_agent": probeUserAgent,
-    "grpc.default_authority": address,
-    "grpc.enable_http_proxy": 0,
-    "grpc.service_config_disable_resolution": 1,
-    // Every probe makes its own connection; a shared one would prove nothing about a server that accepts no more.
-    "grpc.use_local_subchannel_pool": 1,
-    "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.max_reconnect_backoff_ms": 1_000,
-  });
-  // Closing the client alone leaves a connection attempt to its own time limit.
-  const onAbort = (): void => client.close();
+  const authority = joinHostPort(host, port);
+  const cancel = new AbortController();
+  const onAbort = (): void => cancel.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
+  const timer = clock.after(timeoutMs, () =>
+    cancel.abort(new DOMException("the probe's time is over", "TimeoutError")),
+  );
+  let isConnected = false;
   try {
-    const connectError = await connected(client, deadline);
-    signal.throwIfAborted();
-    if (connectError !== undefined) {
-      const within = `within ${formatDuration(timeoutMs)}: context deadline exceeded`;
-      return { type: "failure", output: `timeout: failed to connect service ${goQuote(address)} ${within}` };
+    const session = await connectUntilReady(host, port, clock, cancel.signal);
+    isConnected = true;
+    try {
+      const message = HealthCheckRequest.encode({ service }).finish();
+      const call = { path: "/grpc.health.v1.Health/Check", authority, userAgent: probeUserAgent, timeoutMs, message };
+      return judge(await callUnary(session, call, cancel.signal), timeoutMs);
+    } finally {
+      session.destroy();
     }
-    const answer = await check(client, service, deadline, signal);
-    signal.throwIfAborted();
-    return judge(answer, timeoutMs);
+  } catch (error) {
+    if (signal.aborted || !cancel.signal.aborted) throw error;
+    return isConnected ? callTimeout(timeoutMs) : connectTimeout(authority, timeoutMs);
   } finally {
+    timer.cancel();
     signal.removeEventListener("abort", onAbort);
-    client.close();
   }
 }
 
-function connected(client: Client, deadline: Date): Promise<Error | undefined> {
-  return new Promise((resolve) => client.waitForReady(deadline, resolve));
+function connectTimeout(authority: string, timeoutMs: number): ProbeOutcome {
+  const within = `within ${formatDuration(timeoutMs)}: context deadline exceeded`;
+  return { type: "failure", output: `timeout: failed to connect service ${goQuote(authority)} ${within}` };
 }
 
-function check(
-  client: Client,
-  service: string,
-  deadline: Date,
-  signal: AbortSignal,
-): Promise<HealthCheckResponse | ServiceError> {
-  return new Promise((resolve) => {
-    const cancel = (): void => call.cancel();
-    const call = client.makeUnaryRequest(
-      "/grpc.health.v1.Health/Check",
-      (request: HealthCheckRequest) => Buffer.from(HealthCheckRequest.encode(request).finish()),
-      (bytes) => HealthCheckResponse.decode(bytes),
-      { service },
-      new Metadata(),
-      { deadline },
-      (error, response) => {
-        signal.removeEventListener("abort", cancel);
-        resolve(error ?? response ?? { status: HealthCheckResponse_ServingStatus.UNKNOWN });
-      },
-    );
-    signal.addEventListener("abort", cancel, { once: true });
-  });
+function callTimeout(timeoutMs: number): ProbeOutcome {
+  return { type: "failure", output: `timeout: health rpc did not complete within ${formatDuration(timeoutMs)}` };
 }
 
 const statusNames = Object.entries(HealthCheckResponse_ServingStatus);
 
-function judge(answer: HealthCheckResponse | ServiceError, timeoutMs: number): ProbeOutcome {
-  if (answer instanceof Error) return { type: "failure", output: describeError(answer, timeoutMs) };
-  if (answer.status === HealthCheckResponse_ServingStatus.SERVING) return { type: "success" };
-  const name = statusNames.find(([, value]) => value === answer.status)?.[0] ?? String(answer.status);
+function judge(answer: UnaryAnswer, timeoutMs: number): ProbeOutcome {
+  if (answer.type === "message") return judgeMessage(answer.bytes);
+  switch (answer.code) {
+    case "Unimplemented": {
+      const text = "this server does not implement the grpc health protocol (grpc.health.v1.Health)";
+      return { type: "failure", output: `error: ${text}: ${answer.message}` };
+    }
+    case "DeadlineExceeded":
+      return callTimeout(timeoutMs);
+    default:
+      return failedCall(answer.code, answer.message);
+  }
+}
+
+function judgeMessage(bytes: Buffer): ProbeOutcome {
+  let response: HealthCheckResponse;
+  try {
+    response = HealthCheckResponse.decode(bytes);
+  } catch (error) {
+    return failedCall("Internal", messageOf(error));
+  }
+  if (response.status === HealthCheckResponse_ServingStatus.SERVING) return { type: "success" };
+  const name = statusNames.find(([, value]) => value === response.status)?.[0] ?? String(response.status);
   return { type: "failure", output: `service unhealthy (responded with ${goQuote(name)})` };
 }
 
-function describeError({ code, details }: ServiceError, timeoutMs: number): string {
-  if (code === status.UNIMPLEMENTED) {
-    return `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${details}`;
-  }
-  if (code === status.DEADLINE_EXCEEDED) {
-    return `timeout: health rpc did not complete within ${formatDuration(timeoutMs)}`;
-  }
-  return `error: health rpc probe failed: rpc error: code = ${goCodeName(code)} desc = ${details}`;
-}
-
-/** NOT_FOUND as NotFound. */
-function goCodeName(code: status): string {
-  if (code === status.CANCELLED) return "Canceled";
-  if (code === status.OK) return "OK";
-  return status[code].toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+function failedCall(code: string, message: string): ProbeOutcome {
+  return { type: "failure", output: `error: health rpc probe failed: rpc error: code = ${code} desc = ${message}` };
 }

@@ -21,9 +21,9 @@ export function probeRunner(exec: ExecInContainer, clock: Clock, settings: ExecP
       case "tcp":
         return probeTcp(target, timeoutMs, clock, signal);
       case "grpc": {
-        // Few pods use it, and the library is large.
+        // Few pods use it.
         const { probeGrpc } = await import("./probe-grpc.ts");
-        return probeGrpc(target, timeoutMs, clock.now(), signal);
+        return probeGrpc(target, timeoutMs, clock, signal);
       }
     }
   };

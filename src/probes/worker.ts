@@ -1,10 +1,10 @@
-import type { Clock, Timer } from "../base/index.ts";
+import { type Clock, messageOf, type Timer } from "../base/index.ts";
 import type { Container, ContainerId, ContainerKind, IdentifiedPod } from "../model/index.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import { decides, initialResult, isFinal, lengthen, nextDue, type ProbePlan, type Streak } from "./plan.ts";
 import type { ProbeResult } from "./ports.ts";
 import type { RunProbe } from "./run-probe.ts";
-import { needsPodIp, ProbeTargetError, targetOf } from "./target.ts";
+import { needsPodIp, targetOf } from "./target.ts";
 
 /** What a worker is about; fixed when the pod is first seen. */
 export interface ProbeSubject {
@@ -216,8 +216,9 @@ export class ProbeWorker {
         const target = targetOf(plan.probe, container, id, this.#podIp ?? "");
         outcome = await this.#ports.run(target, plan.timeoutMs, signal);
       } catch (error) {
-        if (!(error instanceof ProbeTargetError)) throw error;
-        return { type: "error", state: "unknown", message: error.message };
+        signal.throwIfAborted();
+        // One probe that cannot be carried out must not take the others with it.
+        outcome = { type: "error", state: "unknown", message: messageOf(error) };
       }
     } while (outcome.type === "error" && --left > 0);
     return outcome;

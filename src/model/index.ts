@@ -53,6 +53,7 @@ export {
 export { defaultPod } from "./pod-defaults.ts";
 export { normalIp, orderedPodIps } from "./pod-ips.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
+export { validatePod } from "./pod-validation/index.ts";
 export { describeProblem, isError, type Position, type Problem } from "./problem.ts";
 export { computeQosClass, type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, QuantityError, tryParseQuantity, wholeUnits } from "./quantity.ts";

@@ -43,6 +43,10 @@ export class ProblemList {
     this.#problems.push(problem);
   }
 
+  warn(field: string, message: string): void {
+    this.#problems.push({ severity: "warning", field, message });
+  }
+
   required(field: string, detail = ""): void {
     this.#error(field, `Required value${detail === "" ? "" : `: ${detail}`}`);
   }

@@ -2,11 +2,6 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeManifest, describeProblem, isError } from "../model/index.ts";
 
-/** Manifests the agent would refuse; the message has one line per problem. */
-export class ManifestsError extends Error {
-  override readonly name = "ManifestsError";
-}
-
 /** How many pods the directory describes. Fails with all problems at once, so that none shows only as a missing pod. */
 export async function countPods(directory: string): Promise<number> {
   const problems: string[] = [];
@@ -20,7 +15,7 @@ export async function countPods(directory: string): Promise<number> {
     for (const problem of manifest.problems)
       if (isError(problem)) problems.push(`${path}: ${describeProblem(problem)}`);
   }
-  if (problems.length > 0) throw new ManifestsError(problems.join("\n"));
-  if (pods === 0) throw new ManifestsError(`there is no manifest in ${directory}; wanted files with one Pod each`);
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+  if (pods === 0) throw new Error(`there is no manifest in ${directory}; wanted files with one Pod each`);
   return pods;
 }

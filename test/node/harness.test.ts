@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/base/index.ts";
 import { machineProcesses, run, signalProcess } from "../../src/cli/machine/index.ts";
 import { startContainerd } from "../support/containerd.ts";
@@ -67,7 +67,7 @@ test("containers whose shim and containerd were killed are removed too", async (
 
 test("the machine of a killed test process is removed by its watcher", async () => {
   const before = await takeTraces();
-  const script = join(import.meta.dirname, "../support/hold-machine.ts");
+  const script = fileURLToPath(new URL("../support/hold-machine.ts", import.meta.url));
   const child = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["ignore", "pipe", "inherit"] });
   await once(createInterface(child.stdout), "line");
   assert.notDeepEqual(await takeTraces(), before);

@@ -6,7 +6,7 @@ import { readMounts } from "./mounts.ts";
 import { signalPid } from "./processes.ts";
 
 /** The mount points of all cgroup hierarchies: one on cgroup v2, one per controller on v1. */
-export async function cgroupHierarchies(): Promise<readonly string[]> {
+async function cgroupHierarchies(): Promise<readonly string[]> {
   const mounts = await readMounts();
   return [...new Set(mounts.filter(({ type }) => type === "cgroup" || type === "cgroup2").map(({ point }) => point))];
 }

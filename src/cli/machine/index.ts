@@ -1,13 +1,13 @@
 // A private machine: a containerd of its own with network and images, made below one directory and removed without a trace.
 export { baseImageNames, buildBaseImages, buildBusyboxImage } from "./base-images.ts";
 export { createCgroup } from "./cgroups.ts";
-export { CommandError, run } from "./command.ts";
+export { run } from "./command.ts";
 export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
 export { criAnswers, criHasImage } from "./cri-calls.ts";
 export { layoutOf, type MachineLayout } from "./layout.ts";
-export { claimStateDir, type MachineMarker, type MachineRuntime, readMarker } from "./marker.ts";
+export { claimStateDir, type MachineRuntime, readMarker } from "./marker.ts";
 export { chooseSubnet, subnetNumber } from "./network.ts";
-export { type Blob, buildImage, type ImageRecipe, type OciImage, ociArchive } from "./oci-image.ts";
+export { type Blob, buildImage, type ImageRecipe, type OciImage } from "./oci-image.ts";
 export {
   endsWithin,
   identify,
@@ -19,5 +19,5 @@ export {
   signalProcess,
   stopProcess,
 } from "./processes.ts";
-export { type TarEntry, tar } from "./tar.ts";
+export type { TarEntry } from "./tar.ts";
 export { removeMachine } from "./teardown.ts";

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemClock } from "../../base/index.ts";
+import { run } from "./command.ts";
 import { containerdConfig } from "./containerd-config.ts";
 import { layoutOf } from "./layout.ts";
 import { claimStateDir, readMarker } from "./marker.ts";
@@ -118,9 +119,7 @@ test("containerd accepts its configuration and keeps to the state directory", as
   try {
     const mine = layoutOf(directory);
     await writeFile(mine.containerdConfig, containerdConfig(mine, "overlayfs", "/usr/lib/cni"));
-    const dump = execFileSync("containerd", ["--config", mine.containerdConfig, "config", "dump"], {
-      encoding: "utf8",
-    });
+    const dump = await run("containerd", ["--config", mine.containerdConfig, "config", "dump"]);
     const paths = [...dump.matchAll(/^\s*(?:root|state|address|Root|conf_dir|config_path) = "(\/.*)"$/gm)].map(
       (m) => m[1],
     );

@@ -4,17 +4,22 @@ import { checkSecretRef, requireFields, type VolumeCheck } from "./volume-fields
 const cachingModes: readonly string[] = ["None", "ReadOnly", "ReadWrite"];
 const diskKinds: readonly string[] = ["Dedicated", "Managed", "Shared"];
 
+/** Partitions count from 1; 0 stands for the whole disk. */
+function partitionNumber(partition: number): readonly string[] {
+  return partition === 0 ? [] : inRange(partition, 1, 255);
+}
+
 /** Disks of clouds and of storage products that Kubernetes knows by name. */
 export const cloudVolumeChecks: Readonly<Record<string, VolumeCheck>> = {
   gcePersistentDisk: ({ gcePersistentDisk }, { path }, problems) => {
     const partition = gcePersistentDisk?.partition ?? 0;
     requireFields(gcePersistentDisk, ["pdName"], `${path}.gcePersistentDisk`, problems);
-    problems.invalidEach(`${path}.gcePersistentDisk.partition`, partition, inRange(partition, 0, 255));
+    problems.invalidEach(`${path}.gcePersistentDisk.partition`, partition, partitionNumber(partition));
   },
   awsElasticBlockStore: ({ awsElasticBlockStore }, { path }, problems) => {
     const partition = awsElasticBlockStore?.partition ?? 0;
     requireFields(awsElasticBlockStore, ["volumeID"], `${path}.awsElasticBlockStore`, problems);
-    problems.invalidEach(`${path}.awsElasticBlockStore.partition`, partition, inRange(partition, 0, 255));
+    problems.invalidEach(`${path}.awsElasticBlockStore.partition`, partition, partitionNumber(partition));
   },
   glusterfs: ({ glusterfs }, { path }, problems) =>
     requireFields(glusterfs, ["endpoints", "path"], `${path}.glusterfs`, problems),

@@ -5,8 +5,9 @@ import { fileURLToPath } from "node:url";
 export function runNodelet(args) {
   const program = fileURLToPath(new URL("../bin/nodelet", import.meta.url));
   const child = spawn(program, args, { stdio: "inherit" });
-  // Ctrl-C reaches the command too; it decides when to end, and we wait for it.
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  // A terminal sends Ctrl-C and its own end to the command as well, which decides when to stop; we wait for it.
+  for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.once("error", (error) => {
     console.error(`nodelet: cannot start ${program}: ${error.message}`);
     process.exitCode = 1;

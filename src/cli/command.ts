@@ -36,8 +36,9 @@ export function readOptions<Options extends NonNullable<ParseArgsConfig["options
   }
 }
 
-export function requireRoot(name: string): void {
-  if (userInfo().uid !== 0) throw new Error(`containers need root; run it as root, for instance: sudo nodelet ${name}`);
+export function requireRoot(): void {
+  if (userInfo().uid !== 0)
+    throw new Error("containers need root; run the same command as root, for instance with sudo");
 }
 
 /** A path as the user meant it. */

@@ -21,7 +21,7 @@ export const downCommand: Command = (args, io) =>
     }
     const graceMs = seconds("grace", options.grace);
     const layout = layoutOf(pathFrom(io, options["state-dir"]));
-    requireRoot("down");
+    requireRoot();
     const report = (step: string): void => void io.stderr.write(`nodelet: ${step}\n`);
     const found = await removeMachine(layout, { graceMs, report }, io.clock);
     io.stdout.write(

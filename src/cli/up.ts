@@ -42,7 +42,7 @@ export const upCommand: Command = (args, io) =>
       io.stdout.write(usage);
       return 0;
     }
-    requireRoot("up");
+    requireRoot();
     const expected = await countPods(options.manifests);
     const agent = await ensureAgent(options, io);
     return options.detach

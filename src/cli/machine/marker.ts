@@ -32,7 +32,7 @@ export async function claimStateDir(layout: MachineLayout, runtime: MachineRunti
     );
   }
   const marker: MachineMarker = { nodeletMachine: 1, runtime };
-  await writeFile(layout.markerFile, `${JSON.stringify(marker)}\n`);
+  await writeFile(layout.markerFile, `${JSON.stringify(marker)}\n`, { flag: "wx" });
   return marker;
 }
 

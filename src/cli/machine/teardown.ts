@@ -51,7 +51,7 @@ export async function removeMachine(layout: MachineLayout, settings: TeardownSet
   await removeNetwork(layout);
   for (const { shimSocket } of containers) if (shimSocket !== undefined) await rm(shimSocket, { force: true });
   await removeLogLinks(layout.podLogsDir);
-  await rm(layout.stateDir, { recursive: true, force: true });
+  await removeStateDir(layout);
   return true;
 }
 
@@ -115,6 +115,15 @@ function cgroupOf(spec: unknown): string | undefined {
   if (typeof linux !== "object" || linux === null || !("cgroupsPath" in linux)) return undefined;
   const { cgroupsPath } = linux;
   return typeof cgroupsPath === "string" && cgroupsPath.length > 1 ? cgroupsPath : undefined;
+}
+
+/** Removes the marker last: as long as there is anything else, a next try must know the directory as ours. */
+async function removeStateDir(layout: MachineLayout): Promise<void> {
+  for (const name of await listDir(layout.stateDir)) {
+    const path = join(layout.stateDir, name);
+    if (path !== layout.markerFile) await rm(path, { recursive: true, force: true });
+  }
+  await rm(layout.stateDir, { recursive: true, force: true });
 }
 
 /** The agent's links from the directory that log collectors read; ours point into the state directory. */

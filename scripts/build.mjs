@@ -1,6 +1,10 @@
 // Bundles the agent and its commands into dist/. koffi stays outside: it is a native addon, loaded only when needed.
 import { rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { build } from "esbuild";
+
+const packageDir = (name) => dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
 
 rmSync("dist", { recursive: true, force: true });
 await build({
@@ -15,6 +19,8 @@ await build({
   minifySyntax: true,
   sourcemap: "linked",
   external: ["koffi"],
+  // yaml offers Node its CommonJS form, whose names are lost when a bundle imports it lazily; this is its ESM form.
+  alias: { yaml: join(packageDir("yaml"), "browser", "index.js") },
   logLevel: "warning",
   // CommonJS packages inside an ESM bundle still call require for Node's own modules.
   banner: {

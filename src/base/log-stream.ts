@@ -1,13 +1,41 @@
-import { write } from "node:fs";
+import { fstatSync, write } from "node:fs";
+import { Socket } from "node:net";
 import type { Clock, Timer } from "./clock.ts";
 
 /** Writes some of the bytes and says how many; the error code is that of the system. */
-export type WriteBytes = (
-  bytes: Uint8Array,
-  done: (error: { code?: string | undefined } | null, written: number) => void,
-) => void;
+export type WriteBytes = (bytes: Uint8Array, done: (error: WriteFailure | null, written: number) => void) => void;
+
+interface WriteFailure {
+  readonly message?: string;
+  readonly code?: string | undefined;
+}
 
 export function toDescriptor(fd: number): WriteBytes {
+  let writeBytes: WriteBytes | undefined;
+  return (bytes, done) => {
+    writeBytes ??= takesTurns(fd) ? throughSocket(fd) : throughThread(fd);
+    writeBytes(bytes, done);
+  };
+}
+
+/** True for what has a reader that may stall: a pipe, or the socket that systemd gives a service. */
+function takesTurns(fd: number): boolean {
+  try {
+    const stats = fstatSync(fd);
+    return stats.isFIFO() || stats.isSocket();
+  } catch {
+    return false;
+  }
+}
+
+// A thread that is blocked by a stalled reader would keep the process from exiting; the event loop just waits.
+function throughSocket(fd: number): WriteBytes {
+  const socket = new Socket({ fd, readable: false, writable: true });
+  socket.on("error", () => {});
+  return (bytes, done) => void socket.write(bytes, (error) => done(error ?? null, bytes.length));
+}
+
+function throughThread(fd: number): WriteBytes {
   return (bytes, done) => write(fd, bytes, 0, bytes.length, null, (error, written) => done(error, written));
 }
 

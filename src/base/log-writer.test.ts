@@ -273,6 +273,15 @@ test("a reader that is gone does not stop the agent", async () => {
   assert.match(stderr.text, /^I.*"kept"\n$/);
 });
 
+test("plain text keeps its place among the lines", async () => {
+  const { stderr, writer, log } = setUp({ format: "json", splitStream: true });
+  log.error("before", "x");
+  writer.plain("Flag --x has been deprecated\n");
+  log.error("after", "x");
+  await writer.flush();
+  assert.match(stderr.text, /^\{.*before.*\}\nFlag --x has been deprecated\n\{.*after.*\}\n$/);
+});
+
 test("fatal lines begin with F", async () => {
   const { stderr, writer } = setUp();
   writer.fatal("gone wrong", new TypeError("x is not a function"));

@@ -88,6 +88,11 @@ export class LogWriter {
     });
   }
 
+  /** Text as it is, in its turn among the lines on stderr. */
+  plain(text: string): void {
+    this.#errors.push(text);
+  }
+
   /** Resolves when every line so far has left the process. */
   async flush(): Promise<void> {
     await Promise.all([this.#errors.flush(), this.#infos.flush()]);

@@ -20,7 +20,7 @@ export interface AgentSurroundings {
   readonly clock: Clock;
   readonly log: Logger;
   readonly logControl: LogVerbosity & { readonly stalledMs: number };
-  /** The configuration as /configz shows it. */
+  /** The body of /configz. */
   readonly configz: () => unknown;
   readonly service: ServiceEnvironment;
   readonly pid: number;

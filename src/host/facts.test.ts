@@ -9,7 +9,6 @@ import {
   isAppArmorEnabled,
   isSelinuxEnabled,
   mountOf,
-  nodeNameFrom,
   readCgroupLayout,
   readMachine,
   readMounts,
@@ -171,28 +170,6 @@ for (const [name, files, expected] of [
 ] as const) {
   test(`SELinux: ${name}`, async () => assert.equal(await isSelinuxEnabled(machineWith(files)), expected));
 }
-
-for (const [override, hostname, expected] of [
-  ["", "Web-1", "web-1"],
-  ["", " padded \n", "padded"],
-  ["Node.A", "ignored", "node.a"],
-] as const) {
-  test(`node name of "${override}" on "${hostname}"`, () =>
-    assert.equal(
-      nodeNameFrom(override, () => hostname),
-      expected,
-    ));
-}
-test("node name: an empty one is refused", () => {
-  assert.throws(() => nodeNameFrom("", () => " "), /empty hostname is invalid/);
-  assert.throws(() => nodeNameFrom("  ", () => "h"), /empty hostname is invalid/);
-});
-test("node name: a host that cannot tell its name", () => {
-  const failing = () => {
-    throw new Error("uname failed");
-  };
-  assert.throws(() => nodeNameFrom("", failing), /couldn't determine hostname/);
-});
 
 test("directories: parents and mode of new ones, an existing one keeps its own", async () => {
   const root = machineWith({});

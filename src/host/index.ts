@@ -1,7 +1,6 @@
 // The Linux door: system calls, mounts, cgroup hierarchies, /proc, locks, systemd. Reads and acts; never decides.
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
-export { nodeNameFrom } from "./identity.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, type HeldLock, lockContended } from "./locks.ts";
 export { type CpuCounts, type Machine, readMachine, readSwaps } from "./machine.ts";
 export { type Mount, makeShared, mountOf, readMounts } from "./mounts.ts";

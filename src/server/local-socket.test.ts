@@ -60,7 +60,7 @@ async function start(scope: TaskScope, views: LocalViews, path = join(directory,
   const clock = new FakeClock(1_000);
   const health = new HealthRegistry(clock);
   const logVerbosity = { verbosity: 2 };
-  const configz = () => ({ port: 10250 });
+  const configz = () => ({ kubeletconfig: { port: 10250 } });
   const server = new LocalSocketServer(path, { views, health, configz, logVerbosity, clock, log: silentLogger });
   await server.listen();
   scope.spawn("local", (signal) => server.serve(signal));

@@ -12,7 +12,7 @@ import type { LocalViews, LogVerbosity } from "./ports.ts";
 export interface LocalSocketPorts {
   readonly views: LocalViews;
   readonly health: HealthRegistry;
-  /** The effective configuration as /configz shows it. */
+  /** The body of /configz. */
   readonly configz: () => unknown;
   readonly logVerbosity: LogVerbosity;
   readonly clock: Clock;
@@ -101,7 +101,7 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
     ["/pods", getOnly(pods)],
     ["/ledger", getOnly(ledger)],
     ["/healthz", getOnly(healthzHandler(ports.health, "reasons"))],
-    ["/configz", getOnly((_request, _url, response) => sendJson(response, { kubeletconfig: ports.configz() }))],
+    ["/configz", getOnly((_request, _url, response) => sendJson(response, ports.configz()))],
     ["/debug/flags/v", verbosityHandler(ports.logVerbosity, ports.log)],
   ]);
 }

@@ -1,0 +1,92 @@
+import type { Clock, LogSettings, LogWriter } from "../base/index.ts";
+import {
+  type AgentConfig,
+  type ConfigWarning,
+  describeProblem,
+  type InvalidConfig,
+  type LoggingConfiguration,
+  loadConfig,
+  systemIo,
+  toConfigz,
+} from "../config/index.ts";
+import { parseQuantity, wholeUnits } from "../model/index.ts";
+import { runAgent } from "./run-agent.ts";
+import type { ServiceEnvironment } from "./service-manager.ts";
+
+/** The process as the daemon needs it. */
+export interface DaemonProcess {
+  /** The words after the program's name. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly service: ServiceEnvironment;
+  readonly pid: number;
+  readonly isRoot: boolean;
+  readonly clock: Clock;
+  readonly logWriter: LogWriter;
+  /** Writes to stdout. */
+  readonly print: (text: string) => void;
+}
+
+/** Loads the configuration and runs the agent until `stop` is aborted; the result is the exit code. */
+export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal): Promise<number> {
+  const { clock, logWriter, pid, isRoot, service } = daemon;
+  const log = logWriter.logger("agent");
+  const loaded = await loadConfig(daemon.argv, systemIo(daemon.cwd));
+  switch (loaded.kind) {
+    case "help":
+    case "version":
+      daemon.print(loaded.text.endsWith("\n") ? loaded.text : `${loaded.text}\n`);
+      return 0;
+    case "invalid":
+      announce(loaded.warnings, logWriter);
+      log.error("command failed", complaint(loaded));
+      return 1;
+    case "config":
+      break;
+  }
+  const { config } = loaded;
+  logWriter.configure(logSettings(config.kubelet.logging));
+  announce(config.warnings, logWriter);
+  const configz = toConfigz(config);
+  log.debug(5, "Effective configuration", { config: withoutHeaderValues(configz, config) });
+  const around = { clock, log, logControl: logWriter, configz: () => configz, service, pid, isRoot };
+  try {
+    await runAgent(config, around, stop);
+    return 0;
+  } catch (error) {
+    log.error("command failed", error);
+    const stack = error instanceof Error ? error.stack : undefined;
+    if (stack !== undefined) log.debug(4, "Where it failed", { stack });
+    return 1;
+  }
+}
+
+/** Deprecated flags are said as the kubelet says them, in plain words on stderr; the rest are log lines. */
+function announce(warnings: readonly ConfigWarning[], logWriter: LogWriter): void {
+  const log = logWriter.logger("config");
+  for (const { kind, message } of warnings) {
+    if (kind === "deprecated-flag") logWriter.plain(`${message}\n`);
+    else if (kind === "note") log.info(message);
+    else log.warn(message);
+  }
+}
+
+/** One problem is a line; of several each has its own. */
+function complaint({ message, problems }: InvalidConfig): string {
+  if (problems.length < 2) return message;
+  return [`${problems.length} problems with the configuration:`, ...problems.map(describeProblem)].join("\n  ");
+}
+
+/** Headers for the manifest URL may carry credentials; a log is not the place for them. */
+function withoutHeaderValues({ kubeletconfig }: ReturnType<typeof toConfigz>, { kubelet }: AgentConfig): unknown {
+  const names = Object.keys(kubelet.staticPodURLHeader);
+  if (names.length === 0) return kubeletconfig;
+  return { ...kubeletconfig, staticPodURLHeader: Object.fromEntries(names.map((name) => [name, ["<masked>"]])) };
+}
+
+export function logSettings({ format, options, ...logging }: LoggingConfiguration): LogSettings {
+  const { splitStream, infoBufferSize } = options[format];
+  const { verbosity, vmodule, flushFrequencyMs } = logging;
+  const infoBufferBytes = splitStream ? Number(wholeUnits(parseQuantity(infoBufferSize))) : 0;
+  return { format, verbosity, vmodule, splitStream, infoBufferBytes, flushFrequencyMs };
+}

@@ -1,0 +1,86 @@
+import { fileURLToPath } from "node:url";
+import { defaultLogSettings, LogWriter, systemClock, toDescriptor } from "./base/index.ts";
+import type { Command, CommandIo } from "./cli/index.ts";
+
+const { env, pid } = process;
+const [firstWord = "", ...otherWords] = process.argv.slice(2);
+// By number: process.stdout and process.stderr are streams that cost memory and switch a shared pipe to non-blocking.
+const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDescriptor(2) };
+const logWriter = new LogWriter(outlet, defaultLogSettings);
+const lastWordsWithinMs = 500;
+
+const stop = new AbortController();
+for (const name of ["SIGTERM", "SIGINT"] as const) {
+  process.on(name, () => {
+    if (stop.signal.aborted) process.exit(1);
+    else stop.abort(new DOMException(`received ${name}`, "AbortError"));
+  });
+}
+process.on("uncaughtException", crash);
+process.on("unhandledRejection", crash);
+
+const command = await commandNamed(firstWord);
+await leave(await (command === undefined ? runDaemon() : command(otherWords, commandIo())));
+
+/** The commands for people; without one this is the daemon. Neither loads the other's code. */
+async function commandNamed(name: string): Promise<Command | undefined> {
+  switch (name) {
+    case "up":
+      return (await import("./cli/index.ts")).upCommand;
+    case "down":
+      return (await import("./cli/index.ts")).downCommand;
+    default:
+      return undefined;
+  }
+}
+
+function commandIo(): CommandIo {
+  const { stdout, stderr } = process;
+  return {
+    stdout,
+    stderr,
+    isTTY: stdout.isTTY === true,
+    terminal: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
+    signal: stop.signal,
+    env,
+    cwd: process.cwd(),
+    home: fileURLToPath(new URL("..", import.meta.url)),
+    clock: systemClock,
+  };
+}
+
+async function runDaemon(): Promise<number> {
+  const agent = await import("./agent/index.ts");
+  const service = {
+    notifySocket: env["NOTIFY_SOCKET"],
+    watchdogUsec: env["WATCHDOG_USEC"],
+    watchdogPid: env["WATCHDOG_PID"],
+  };
+  return await agent.runDaemon(
+    {
+      argv: process.argv.slice(2),
+      cwd: process.cwd(),
+      service,
+      pid,
+      isRoot: process.geteuid?.() === 0,
+      clock: systemClock,
+      logWriter,
+      print: (text) => process.stdout.write(text),
+    },
+    stop.signal,
+  );
+}
+
+/** A defect: everything expected was handled where it belongs. */
+function crash(error: unknown): void {
+  logWriter.fatal("The process ends because of a defect in it", error);
+  const stack = error instanceof Error ? error.stack : undefined;
+  logWriter.logger("main").debug(4, "Where it happened", { stack });
+  void leave(1);
+}
+
+/** Ends the process once the log is out, or soon anyway: a reader that stalls does not keep us. */
+async function leave(code: number): Promise<void> {
+  await Promise.race([logWriter.flush(), systemClock.sleep(lastWordsWithinMs, new AbortController().signal)]);
+  process.exit(code);
+}

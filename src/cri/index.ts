@@ -9,5 +9,5 @@ export * from "./gen/index.ts";
 export { type HandshakeState, RuntimeHandshake, UnsupportedRuntimeError } from "./handshake.ts";
 export type { ContainerHint, HintSource } from "./hint.ts";
 export { containerRuntimeVersion, type RuntimeIdentity } from "./identity.ts";
-export { type CriOperation, operationTypes } from "./operations.ts";
+export { type CriOperation, deadlineMs, operationTypes } from "./operations.ts";
 export type { CallOptions, ImageService, RuntimeService } from "./services.ts";

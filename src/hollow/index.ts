@@ -1,2 +1,17 @@
 // The simulated runtime: a CRI with behaviour, for tests and for hollow nodes.
+export {
+  type Behaviour,
+  does,
+  exitsAfter,
+  failsToStart,
+  ignoresTerm,
+  type OnTerm,
+  runsForever,
+  type Step,
+  type Usage,
+} from "./behaviour.ts";
+export type { ExecAnswer, ExecScript } from "./exec.ts";
+export { FakeRuntime, type FakeRuntimeOptions, type RestartKeeps } from "./fake-runtime.ts";
+export type { ActiveFault, Fault, FaultEffect, FaultPoint } from "./faults.ts";
+export type { ImageStore, RegistryImage } from "./image-store.ts";
 export { type ServedRuntime, type ServedServices, serveRuntime } from "./serve.ts";

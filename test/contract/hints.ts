@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
+import { type ContainerHint, ContainerHints } from "../../src/cri/index.ts";
+import { eventually, type Pods } from "./pods.ts";
+
+export function hintContract(pods: Pods): void {
+  test("hints: a gap first, then one for every change of a container or sandbox", async () => {
+    const { runtime, containerdEvents } = pods.subject;
+    const seen: ContainerHint[] = [];
+    await using scope = new TaskScope();
+    const source = containerdEvents === undefined ? {} : { containerdEvents };
+    const hints = new ContainerHints({ runtime, clock: systemClock, log: silentLogger, ...source });
+    scope.spawn("hints", async (signal) => {
+      for await (const hint of hints.subscribe(signal)) seen.push(hint);
+    });
+    const sees = (kind: ContainerHint["kind"], id: string) =>
+      eventually(async () => seen.find((hint) => hint.kind === kind && hint.kind !== "gap" && hint.id === id));
+    await eventually(async () => seen[0]);
+    assert.equal(seen[0]?.kind, "gap");
+    const pod = await pods.run();
+    await sees("started", pod.id);
+    const id = await pods.start(pod, ["sh", "-c", "sleep 0.1; exit 2"]);
+    await sees("created", id);
+    await sees("started", id);
+    await sees("stopped", id);
+    await pods.runtime.execSync({
+      containerId: await pods.start(pod, ["sleep", "100"], { attempt: 1 }),
+      cmd: ["true"],
+      timeout: 1n,
+    });
+    await pods.runtime.stopPodSandbox({ podSandboxId: pod.id });
+    await sees("stopped", pod.id);
+    await pods.remove(pod);
+    await sees("deleted", id);
+    await sees("deleted", pod.id);
+    assert.equal(seen.filter(({ kind }) => kind === "gap").length, 1, "an undisturbed stream has one gap");
+  });
+}

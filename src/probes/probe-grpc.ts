@@ -1,5 +1,6 @@
 import { type Clock, formatDuration, messageOf } from "../base/index.ts";
 import { goQuote } from "../model/index.ts";
+import { fairDeadline } from "./deadline.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
 import { connectUntilReady } from "./grpc/connect.ts";
 import { callUnary, type UnaryAnswer } from "./grpc/unary.ts";
@@ -19,7 +20,7 @@ export async function probeGrpc(
   const cancel = new AbortController();
   const onAbort = (): void => cancel.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  const timer = clock.after(timeoutMs, () =>
+  const timer = fairDeadline(clock, timeoutMs, () =>
     cancel.abort(new DOMException("the probe's time is over", "TimeoutError")),
   );
   let isConnected = false;

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import type { Clock } from "../base/index.ts";
+import { fairDeadline } from "./deadline.ts";
 import { dialErrorText, dialTimeoutText } from "./http/dial-errors.ts";
 import { boundedLookup } from "./http/lookup.ts";
 import type { ProbeOutcome } from "./outcome.ts";
@@ -25,7 +26,7 @@ export function probeTcp(
       settle();
     };
     const onAbort = (): void => finish(() => reject(signal.reason));
-    const timer = clock.after(timeoutMs, () =>
+    const timer = fairDeadline(clock, timeoutMs, () =>
       finish(() => resolve({ type: "failure", output: dialTimeoutText(host, port) })),
     );
     signal.addEventListener("abort", onAbort, { once: true });

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "../../base/index.ts";
 import { goQuote } from "../../model/index.ts";
+import { fairDeadline } from "../deadline.ts";
 import type { HeaderField, RequestHeaders } from "./headers.ts";
 import { type Reply, TransportError } from "./reply.ts";
 import { sendGet } from "./transport.ts";
@@ -51,7 +52,7 @@ export async function httpGet(request: HttpGetRequest, clock: Clock, signal: Abo
   const timer =
     request.timeoutMs === undefined
       ? undefined
-      : clock.after(request.timeoutMs, () => cancel.abort(new DeadlineError()));
+      : fairDeadline(clock, request.timeoutMs, () => cancel.abort(new DeadlineError()));
   try {
     const reply = await follow(request, cancel.signal);
     try {
@@ -117,25 +118,37 @@ function readAtMost(body: Readable, limit: number, signal: AbortSignal): Promise
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    const done = (settle: () => void): void => {
+    let isOpen = true;
+    const done = (): boolean => {
+      const first = isOpen;
+      isOpen = false;
       signal.removeEventListener("abort", onAbort);
-      settle();
+      return first;
     };
     const onAbort = (): void => {
       const { reason } = signal;
       const text = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
-      reject(reason instanceof DeadlineError ? new HttpGetError("body", text, reason) : reason);
+      if (done()) reject(reason instanceof DeadlineError ? new HttpGetError("body", text, reason) : reason);
     };
-    if (signal.aborted) return onAbort();
+    if (signal.aborted) {
+      onAbort();
+      return;
+    }
     signal.addEventListener("abort", onAbort, { once: true });
-    const finish = (): void => done(() => resolve(Buffer.concat(chunks).subarray(0, limit)));
+    const finish = (): void => {
+      if (done()) resolve(Buffer.concat(chunks).subarray(0, limit));
+    };
+    const breakOff = (error?: Error): void => {
+      if (done()) reject(new HttpGetError("body", "unexpected EOF", error));
+    };
     body.on("data", (chunk: Buffer) => {
+      if (!isOpen) return;
       chunks.push(chunk);
       length += chunk.length;
       if (length >= limit) finish();
     });
     body.on("end", finish);
-    body.on("error", (error) => done(() => reject(new HttpGetError("body", "unexpected EOF", error))));
-    body.on("close", () => done(() => reject(new HttpGetError("body", "unexpected EOF"))));
+    body.on("error", breakOff);
+    body.on("close", () => breakOff());
   });
 }

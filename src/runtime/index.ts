@@ -1,8 +1,11 @@
 // Sandboxes and containers: how they are described to the runtime, and what is observed of them.
 
+export { ContainerGc, type ContainerGcPorts, type ContainerGcSettings } from "./container-gc.ts";
+export { ContainerRemoval, type RemovableContainer } from "./container-removal.ts";
 export { followHints } from "./hint-feed.ts";
 export { type HookPorts, LifecycleHooks } from "./hooks.ts";
 export { ContainerKiller, type KillPorts } from "./kill.ts";
+export { type LogDirectories, removePodLogs } from "./log-cleanup.ts";
 export * from "./mapping/index.ts";
 export { PodObserver } from "./observer.ts";
 export { Relist } from "./relist.ts";

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chooseContainers, chooseEnded, chooseSandboxes } from "./gc-choice.ts";
+
+/** `pod/container@created`, e.g. `a/web@3`. */
+function dead(text: string) {
+  const [, podUid = "", name = "", created = ""] = /^(\w+)\/(\w+)@(\d+)$/.exec(text) ?? [];
+  return { id: text, podUid, name, createdAt: Number(created) };
+}
+
+for (const { about, containers, limits, over = [], goes } of [
+  {
+    about: "the newest of each container stays",
+    containers: ["a/web@1", "a/web@3", "a/web@2", "a/log@1", "b/web@1"],
+    limits: { maxPerContainer: 1, maxInAll: -1 },
+    goes: ["a/web@1", "a/web@2"],
+  },
+  {
+    about: "none stays when none is to be kept",
+    containers: ["a/web@1", "b/web@1"],
+    limits: { maxPerContainer: 0, maxInAll: -1 },
+    goes: ["a/web@1", "b/web@1"],
+  },
+  {
+    about: "all stay when both limits are negative",
+    containers: ["a/web@1", "a/web@2"],
+    limits: { maxPerContainer: -1, maxInAll: -1 },
+    goes: [],
+  },
+  {
+    about: "pods that are over lose all",
+    containers: ["a/web@1", "a/log@9", "b/web@1"],
+    limits: { maxPerContainer: 1, maxInAll: -1 },
+    over: ["a"],
+    goes: ["a/web@1", "a/log@9"],
+  },
+  {
+    about: "too many in all: the same share for each container first",
+    containers: ["a/web@1", "a/web@2", "a/web@3", "a/web@4", "b/web@1"],
+    limits: { maxPerContainer: -1, maxInAll: 4 },
+    goes: ["a/web@1", "a/web@2"],
+  },
+  {
+    about: "too many in all: then the oldest, though only one of its name is left",
+    containers: ["a/web@1", "b/web@2", "c/web@3"],
+    limits: { maxPerContainer: 1, maxInAll: 2 },
+    goes: ["a/web@1"],
+  },
+  {
+    about: "too many in all: none may stay",
+    containers: ["a/web@1", "b/web@2"],
+    limits: { maxPerContainer: 1, maxInAll: 0 },
+    goes: ["a/web@1", "b/web@2"],
+  },
+  {
+    about: "what goes for its pod does not count against the total",
+    containers: ["a/web@1", "a/web@2", "b/web@1"],
+    limits: { maxPerContainer: 2, maxInAll: 1 },
+    over: ["a"],
+    goes: ["a/web@1", "a/web@2"],
+  },
+]) {
+  test(`containers: ${about}`, () => {
+    const chosen = chooseContainers(containers.map(dead), limits, (uid) => over.includes(uid));
+    assert.deepEqual(chosen.map(({ id }) => id).toSorted(), goes.toSorted());
+  });
+}
+
+test("ended instances: the newest of each name are kept", () => {
+  const ended = ["p/web@1", "p/web@2", "p/web@3", "p/log@1"].map(dead);
+  const ids = (keep: number) => chooseEnded(ended, keep).map(({ id }) => id);
+  assert.deepEqual(ids(1), ["p/web@2", "p/web@1"]);
+  assert.deepEqual(ids(2), ["p/web@1"]);
+  assert.deepEqual(ids(0).length, 4);
+});
+
+for (const { about, sandboxes, over = [], goes } of [
+  { about: "the newest of a pod stays though nobody needs it", sandboxes: ["a/-@1"], goes: [] },
+  { about: "older ones go", sandboxes: ["a/-@1", "a/-@2", "a/-@3"], goes: ["a/-@1", "a/-@2"] },
+  { about: "older ones in use stay", sandboxes: ["a/used@1", "a/-@2"], goes: [] },
+  {
+    about: "a pod that is over loses all that is not in use",
+    sandboxes: ["a/-@1", "a/used@2", "b/-@1"],
+    over: ["a"],
+    goes: ["a/-@1"],
+  },
+]) {
+  test(`sandboxes: ${about}`, () => {
+    const known = sandboxes.map((text) => {
+      const [, podUid = "", use = "", created = ""] = /^(\w+)\/(.+)@(\d+)$/.exec(text) ?? [];
+      return { id: text, podUid, createdAt: Number(created), isNeeded: use === "used" };
+    });
+    const chosen = chooseSandboxes(known, (uid) => over.includes(uid));
+    assert.deepEqual(chosen.map(({ id }) => id).toSorted(), goes);
+  });
+}

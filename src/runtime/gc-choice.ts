@@ -1,0 +1,81 @@
+/** A container that is not running, as the garbage collection sees it. */
+export interface DeadContainer {
+  readonly id: string;
+  readonly podUid: string;
+  readonly name: string;
+  readonly createdAt: number;
+}
+
+export interface ContainerLimits {
+  /** Dead instances kept per container of a pod; negative: all. */
+  readonly maxPerContainer: number;
+  /** Dead containers kept on the node; negative: any number. */
+  readonly maxInAll: number;
+}
+
+/** Which dead containers go: all of pods that are over, then whatever exceeds the limits, the oldest first. */
+export function chooseContainers<Dead extends DeadContainer>(
+  dead: readonly Dead[],
+  limits: ContainerLimits,
+  isPodOver: (podUid: string) => boolean,
+): readonly Dead[] {
+  const over = dead.filter(({ podUid }) => isPodOver(podUid));
+  let kept = groupsOf(dead.filter(({ podUid }) => !isPodOver(podUid)));
+  const { maxPerContainer, maxInAll } = limits;
+  if (maxPerContainer >= 0) kept = kept.map((group) => group.slice(0, maxPerContainer));
+  if (maxInAll >= 0 && kept.flat().length > maxInAll) {
+    const groups = kept.filter((group) => group.length > 0);
+    const share = Math.max(1, Math.floor(maxInAll / groups.length));
+    const shared = groups.map((group) => group.slice(0, share));
+    kept = [newestFirst(shared.flat()).slice(0, maxInAll)];
+  }
+  const staying = new Set(kept.flat());
+  return [...over, ...dead.filter((container) => !over.includes(container) && !staying.has(container))];
+}
+
+/** Which ended instances a pod need not keep, now that one more has ended. */
+export function chooseEnded<Ended extends { readonly name: string; readonly createdAt: number }>(
+  ended: readonly Ended[],
+  keepPerContainer: number,
+): readonly Ended[] {
+  const names = new Set(ended.map(({ name }) => name));
+  return [...names].flatMap((name) =>
+    newestFirst(ended.filter((container) => container.name === name)).slice(keepPerContainer),
+  );
+}
+
+export interface KnownSandbox {
+  readonly id: string;
+  readonly podUid: string;
+  readonly createdAt: number;
+  /** Ready, or some container still belongs to it. */
+  readonly isNeeded: boolean;
+}
+
+/** Which sandboxes go: those nobody needs, except the newest of a pod that is not over. */
+export function chooseSandboxes<Known extends KnownSandbox>(
+  sandboxes: readonly Known[],
+  isPodOver: (podUid: string) => boolean,
+): readonly Known[] {
+  const pods = new Set(sandboxes.map(({ podUid }) => podUid));
+  return [...pods].flatMap((podUid) => {
+    const ofPod = newestFirst(sandboxes.filter((sandbox) => sandbox.podUid === podUid));
+    return (isPodOver(podUid) ? ofPod : ofPod.slice(1)).filter(({ isNeeded }) => !isNeeded);
+  });
+}
+
+/** One group per container of a pod, each newest first. */
+function groupsOf<Dead extends DeadContainer>(dead: readonly Dead[]): readonly (readonly Dead[])[] {
+  const groups = new Map<string, Dead[]>();
+  for (const container of dead) {
+    const key = `${container.podUid}/${container.name}`;
+    const group = groups.get(key) ?? [];
+    group.push(container);
+    groups.set(key, group);
+  }
+  return [...groups.values()].map(newestFirst);
+}
+
+function newestFirst<Item extends { readonly createdAt: number }>(items: readonly Item[]): readonly Item[] {
+  return [...items].sort((a, b) => b.createdAt - a.createdAt);
+}

@@ -1,3 +1,4 @@
+import { messageOf } from "../base/index.ts";
 import type { CommandIo } from "./io.ts";
 import {
   baseImageNames,
@@ -5,8 +6,8 @@ import {
   chooseSubnet,
   claimStateDir,
   createCgroup,
-  criAnswers,
   criHasImage,
+  criStatus,
   importImages,
   type MachineLayout,
   type MachineRuntime,
@@ -27,8 +28,10 @@ export async function prepareRuntime(
   if (runtime.type === "private") {
     progress("starting containerd");
     await startContainerd(layout, runtime.subnet, io.clock, io.signal);
-  } else if (!(await criAnswers(endpoint, io.clock))) {
-    throw new Error(`no container runtime answers at ${endpoint}`);
+  } else {
+    const status = await criStatus(endpoint, io.clock);
+    if (!status.answers)
+      throw new Error(`no container runtime answers: ${messageOf(status.error)}`, { cause: status.error });
   }
   const wanted = Object.values(baseImageNames);
   const present = await Promise.all(wanted.map((name) => criHasImage(endpoint, name, io.clock)));

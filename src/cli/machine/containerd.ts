@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Clock, messageOf } from "../../base/index.ts";
 import { CommandError, run } from "./command.ts";
 import { containerdConfig, type Snapshotter } from "./containerd-config.ts";
-import { criAnswers, criHasImage } from "./cri-calls.ts";
+import { criHasImage, criStatus } from "./cri-calls.ts";
 import type { MachineLayout } from "./layout.ts";
 import { findCniPlugins, writeCniConfig } from "./network.ts";
 import { type OciImage, ociArchive } from "./oci-image.ts";
@@ -23,14 +23,18 @@ export async function startContainerd(
   const running = await processOf(layout, "containerd");
   const process = running ?? (await launch(layout, subnet));
   const deadline = clock.monotonic() + 60_000;
-  while (!(await criAnswers(layout.endpoint, clock))) {
-    if (!(await isRunning(process)))
+  for (;;) {
+    const status = await criStatus(layout.endpoint, clock);
+    if (status.answers) return process;
+    if (!(await isRunning(process))) {
       throw new Error(`containerd ended while starting: ${await lastLines(layout.containerdLog)}`);
-    if (clock.monotonic() > deadline)
-      throw new Error(`containerd does not answer within a minute; see ${layout.containerdLog}`);
+    }
+    if (clock.monotonic() > deadline) {
+      const message = `containerd does not answer within a minute: ${messageOf(status.error)}; see ${layout.containerdLog}`;
+      throw new Error(message, { cause: status.error });
+    }
     await clock.sleep(20, signal);
   }
-  return process;
 }
 
 async function launch(layout: MachineLayout, subnet: string): Promise<MachineProcess> {

@@ -4,12 +4,16 @@ import type { Clock } from "../../base/index.ts";
  * The few things asked of a runtime without an agent: does CRI answer, does it know an image, and which sandboxes to
  * remove. Written on bare gRPC, because commands may not import the agent's CRI client.
  */
-export async function criAnswers(endpoint: string, clock: Clock): Promise<boolean> {
-  return await call(endpoint, "RuntimeService/Status", Buffer.alloc(0), clock).then(
-    () => true,
-    () => false,
-  );
+export async function criStatus(endpoint: string, clock: Clock): Promise<CriStatus> {
+  try {
+    await call(endpoint, "RuntimeService/Status", Buffer.alloc(0), clock);
+    return { answers: true };
+  } catch (error) {
+    return { answers: false, error };
+  }
 }
+
+export type CriStatus = { readonly answers: true } | { readonly answers: false; readonly error: unknown };
 
 /** True when CRI lists the image; it learns of imported images a moment after the import. */
 export async function criHasImage(endpoint: string, name: string, clock: Clock): Promise<boolean> {
@@ -77,8 +81,9 @@ export function readFields(message: Buffer): ReadonlyMap<number, readonly Buffer
 }
 
 async function call(endpoint: string, method: string, request: Buffer, clock: Clock): Promise<Buffer> {
-  const { Client, credentials } = await import("@grpc/grpc-js");
-  const client = new Client(endpoint, credentials.createInsecure());
+  // By its default export: bundled, a lazily imported CommonJS package has no other.
+  const { default: grpc } = await import("@grpc/grpc-js");
+  const client = new grpc.Client(endpoint, grpc.credentials.createInsecure());
   const same = (bytes: Buffer): Buffer => bytes;
   const limit = { deadline: clock.now() + 60_000 };
   try {

@@ -3,7 +3,7 @@ export { baseImageNames, buildBaseImages, buildBusyboxImage } from "./base-image
 export { createCgroup } from "./cgroups.ts";
 export { run } from "./command.ts";
 export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
-export { criAnswers, criHasImage } from "./cri-calls.ts";
+export { criHasImage, criStatus } from "./cri-calls.ts";
 export { layoutOf, type MachineLayout } from "./layout.ts";
 export { claimStateDir, type MachineRuntime, readMarker } from "./marker.ts";
 export { chooseSubnet, subnetNumber } from "./network.ts";

@@ -13,3 +13,4 @@ export { RuntimeStatus } from "./runtime-status.ts";
 export { StartError } from "./start-error.ts";
 export { ContainerStarter, type StartContainerRequest, type StarterPorts } from "./starter.ts";
 export { translateContainer, translateContainerState, translateSandbox, translateSandboxState } from "./translate.ts";
+export { defaultUserIdPool, type UserIdPool, UserIds } from "./user-ids.ts";

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { testPod } from "../../test/support/pods.ts";
+import type { PodUid } from "../model/index.ts";
+import { defaultUserIdPool, UserIds } from "./user-ids.ts";
+
+test("ranges do not overlap, last for the pod's life, survive the agent and are given back", async (t) => {
+  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
+  t.after(() => rm(podsDir, { recursive: true }));
+  const ids = new UserIds(podsDir, defaultUserIdPool());
+  const [a, b] = [testPod({}, { uid: "a" }), testPod({}, { uid: "b" })];
+  assert.deepEqual(await ids.allocate(a), { firstHostId: 65_536, length: 65_536 });
+  assert.deepEqual(await ids.allocate(b), { firstHostId: 131_072, length: 65_536 });
+  assert.deepEqual(await ids.allocate(a), { firstHostId: 65_536, length: 65_536 });
+  assert.equal(
+    await readFile(join(podsDir, "b", "userns"), "utf8"),
+    '{"uidMappings":[{"hostId":131072,"containerId":0,"length":65536}],"gidMappings":[{"hostId":131072,"containerId":0,"length":65536}]}',
+  );
+  const later = new UserIds(podsDir, defaultUserIdPool());
+  await later.restore();
+  assert.deepEqual(await later.allocate(testPod({}, { uid: "c" })), { firstHostId: 196_608, length: 65_536 });
+  later.release("a" as PodUid);
+  assert.deepEqual(await later.allocate(testPod({}, { uid: "d" })), { firstHostId: 65_536, length: 65_536 });
+});
+
+test("a file that fits no range of this node stops the start with a clear error", async (t) => {
+  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
+  t.after(() => rm(podsDir, { recursive: true }));
+  await new UserIds(podsDir, defaultUserIdPool()).allocate(testPod({}, { uid: "a" }));
+  await writeFile(join(podsDir, "a", "userns"), '{"uidMappings":[{"hostId":7,"containerId":0,"length":65536}]}');
+  await assert.rejects(
+    new UserIds(podsDir, defaultUserIdPool()).restore(),
+    /userns does not hold one range of 65536 ids/,
+  );
+});
+
+test("a full pool says so", async (t) => {
+  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
+  t.after(() => rm(podsDir, { recursive: true }));
+  const ids = new UserIds(podsDir, { firstId: 65_536, length: 65_536, count: 1 });
+  await ids.allocate(testPod({}, { uid: "a" }));
+  await assert.rejects(ids.allocate(testPod({}, { uid: "b" })), /all 1 ranges/);
+});

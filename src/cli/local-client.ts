@@ -1,6 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import type { Pod } from "../model/index.ts";
+import type { LedgerAnswer } from "./ledger-text.ts";
 
 export interface PodChange {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
@@ -35,6 +36,11 @@ export class LocalClient {
   async pods(signal: AbortSignal): Promise<readonly Pod[]> {
     const list: { readonly items: readonly Pod[] | null } = JSON.parse(await this.#text("/pods", signal));
     return list.items ?? [];
+  }
+
+  /** The record of what happened to one pod, by name, namespace/name or uid. */
+  async ledger(pod: string, signal: AbortSignal): Promise<LedgerAnswer> {
+    return JSON.parse(await this.#text(`/ledger?pod=${encodeURIComponent(pod)}`, signal));
   }
 
   /** All pods, then every change as it happens, until the signal aborts or the agent ends. */

@@ -1,0 +1,194 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { systemClock } from "../../src/base/index.ts";
+import { agentConfig } from "../../src/cli/agent-process.ts";
+import { LocalClient } from "../../src/cli/index.ts";
+import type { Pod, PodSpec } from "../../src/model/index.ts";
+import type { TestContainerd } from "./containerd.ts";
+
+/** The built agent as a process of its own, in standalone mode, beside a private containerd. */
+export class TestAgent implements AsyncDisposable {
+  readonly client: LocalClient;
+  readonly manifests: string;
+  readonly rootDir: string;
+  readonly logFile: string;
+  readonly #containerd: TestContainerd;
+  readonly #configFile: string;
+  readonly #healthzPort: number;
+  #child: ChildProcess | undefined;
+
+  private constructor(containerd: TestContainerd, healthzPort: number) {
+    const { stateDir, layout } = containerd;
+    this.#containerd = containerd;
+    this.#healthzPort = healthzPort;
+    this.manifests = join(stateDir, "manifests");
+    this.rootDir = layout.agentRoot;
+    this.logFile = join(stateDir, "agent-test.log");
+    this.#configFile = layout.agentConfig;
+    this.client = new LocalClient(join(layout.agentRoot, "nodelet.sock"));
+  }
+
+  /** `config` is laid over the KubeletConfiguration that `nodelet up` would write. */
+  static async start(containerd: TestContainerd, config: object = {}): Promise<TestAgent> {
+    const agent = new TestAgent(containerd, await freePort());
+    await mkdir(agent.manifests, { recursive: true });
+    await mkdir(agent.rootDir, { recursive: true });
+    await agent.configure(config);
+    await agent.launch();
+    return agent;
+  }
+
+  async configure(config: object): Promise<void> {
+    const { layout, endpoint } = this.#containerd;
+    const settings = { manifests: this.manifests, runtimeEndpoint: endpoint };
+    const base = agentConfig(layout, settings, { api: await freePort(), health: this.#healthzPort });
+    await writeFile(this.#configFile, JSON.stringify({ ...base, ...config }));
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error("the agent does not run");
+    return pid;
+  }
+
+  /** Starts the process and waits until it answers. */
+  async launch(): Promise<void> {
+    const log = createWriteStream(this.logFile, { flags: "a" });
+    await once(log, "open");
+    const args = [
+      `--config=${this.#configFile}`,
+      `--root-dir=${this.rootDir}`,
+      "-v=2",
+      "--hostname-override=test-node",
+    ];
+    const child = spawn("bin/nodelet", args, { stdio: ["ignore", log, log] });
+    this.#child = child;
+    await eventually(
+      async () => {
+        if (child.exitCode !== null)
+          throw new Error(`the agent ended with ${child.exitCode}:\n${await this.logTail()}`);
+        return (await this.client.health(AbortSignal.timeout(5_000))).healthy;
+      },
+      "the agent answers",
+      30_000,
+    );
+  }
+
+  /** Ends the agent as a crash would. */
+  async kill9(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null) return;
+    child.kill("SIGKILL");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+
+  /** Asks the agent to stop; its exit code. */
+  async stop(): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    child.kill("SIGTERM");
+    const [code] = await once(child, "exit");
+    return code;
+  }
+
+  /** Puts a manifest into the directory, complete at once as a careful editor would. */
+  async apply(name: string, spec: Partial<PodSpec>, metadata: object = {}): Promise<void> {
+    const { containers = [], ...rest } = spec;
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, ...metadata },
+      spec: { terminationGracePeriodSeconds: 1, ...rest, containers },
+    };
+    await this.applyText(name, JSON.stringify(pod));
+  }
+
+  async applyText(name: string, text: string): Promise<void> {
+    const path = join(this.manifests, `${name}.yaml`);
+    await writeFile(join(this.manifests, `.${name}.new`), text);
+    await rename(join(this.manifests, `.${name}.new`), path);
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(join(this.manifests, `${name}.yaml`), { force: true });
+  }
+
+  /** The pod of the manifest of that name, if the agent has it. */
+  async pod(name: string): Promise<Pod | undefined> {
+    const pods = await this.client.pods(AbortSignal.timeout(5_000));
+    return pods.find(({ metadata }) => metadata?.name === `${name}-test-node`);
+  }
+
+  /** Waits until the pod satisfies the condition; fails with its last status and the end of the agent's log. */
+  async until(name: string, what: string, condition: (pod: Pod) => boolean, timeoutMs = 60_000): Promise<Pod> {
+    let last: Pod | undefined;
+    try {
+      return await eventually(
+        async () => {
+          last = await this.pod(name);
+          return last !== undefined && condition(last) ? last : undefined;
+        },
+        `${name}: ${what}`,
+        timeoutMs,
+      );
+    } catch (error) {
+      const status = JSON.stringify(last?.status, undefined, 1);
+      throw new Error(`${String(error)}\nlast status: ${status}\nagent log:\n${await this.logTail()}`);
+    }
+  }
+
+  async untilGone(name: string, timeoutMs = 60_000): Promise<void> {
+    await eventually(async () => (await this.pod(name)) === undefined, `${name} is gone`, timeoutMs);
+  }
+
+  async logTail(): Promise<string> {
+    const text = await readFile(this.logFile, "utf8").catch(() => "");
+    return text.split("\n").slice(-40).join("\n");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+/** Asks again and again until the answer is neither false nor undefined. */
+export async function eventually<Result>(
+  ask: () => Promise<Result | undefined | false>,
+  what: string,
+  timeoutMs: number,
+): Promise<Result> {
+  const deadline = systemClock.monotonic() + timeoutMs;
+  let lastError: unknown;
+  while (systemClock.monotonic() < deadline) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined && answer !== false) return answer;
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith("the agent ended")) throw error;
+      lastError = error;
+    }
+    await systemClock.sleep(25, AbortSignal.timeout(60_000));
+  }
+  throw new Error(
+    `waited ${timeoutMs / 1000} s in vain for: ${what}${lastError === undefined ? "" : ` (${lastError})`}`,
+  );
+}
+
+export function isReady(pod: Pod): boolean {
+  return pod.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}

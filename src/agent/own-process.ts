@@ -13,28 +13,29 @@ export async function tuneOwnProcess(
   { oomScoreAdj, maxOpenFiles }: OwnProcessSettings,
   { clock, log, scope }: { clock: Clock; log: Logger; scope: TaskScope },
 ): Promise<void> {
-  const applyOomScore = async (signal: AbortSignal): Promise<string | undefined> => {
-    try {
-      await setOwnOomScore(oomScoreAdj, clock, signal);
-      return undefined;
-    } catch (error) {
-      signal.throwIfAborted();
-      return explain(error);
-    }
-  };
-  let problem = await applyOomScore(scope.signal);
-  if (problem !== undefined) log.info("Failed to apply the OOM score", { oomScoreAdj, problem });
-  scope.spawn("OOM score", async (signal) => {
-    for (;;) {
-      await clock.sleep(oomScoreEveryMs, signal);
-      const before = problem;
-      problem = await applyOomScore(signal);
-      if (problem !== before) log.info("Applied the OOM score again", { oomScoreAdj, problem });
-    }
-  });
   try {
     await setOpenFileLimit(maxOpenFiles);
   } catch (error) {
     log.error("Failed to set rlimit on max file handles", error);
+  }
+  // Beside the start rather than in it: where it is not allowed, its second try would hold up the rest.
+  scope.spawn("OOM score", async (signal) => {
+    let lastProblem: string | undefined;
+    for (;;) {
+      const problem = await oomScoreProblem(oomScoreAdj, clock, signal);
+      if (problem !== undefined && problem !== lastProblem) log.info("Failed to apply the OOM score", { problem });
+      lastProblem = problem;
+      await clock.sleep(oomScoreEveryMs, signal);
+    }
+  });
+}
+
+async function oomScoreProblem(score: number, clock: Clock, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await setOwnOomScore(score, clock, signal);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return explain(error);
   }
 }

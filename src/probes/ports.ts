@@ -1,8 +1,8 @@
 import type { ContainerId, PodUid } from "../model/index.ts";
 
 /**
- * What probes and hooks need of the runtime. `timeoutMs` 0 means no limit. Rejects when the runtime itself fails; a
- * command that fails or runs too long is an answer.
+ * What probes and hooks need of the runtime. `timeoutMs` 0 means no limit. A command that fails or runs too long is an
+ * answer; rejects when the runtime itself fails, the error's message being what users read in the event.
  */
 export type ExecInContainer = (
   id: ContainerId,

@@ -1,5 +1,7 @@
 // What people type: commands that talk to a running agent or to this machine, never to the agent's inside.
+export { configCommand } from "./config-command.ts";
 export { downCommand } from "./down.ts";
 export type { Command, CommandIo } from "./io.ts";
 export { LocalClient } from "./local-client.ts";
 export { upCommand } from "./up.ts";
+export { versionCommand } from "./version-command.ts";

@@ -10,6 +10,8 @@ export interface AgentConfig {
   readonly nodeName: string;
   /** The Kubernetes version to report; --version=vX.Y.Z-suffix changes it. */
   readonly reportedVersion: string;
+  /** Every flag by name with its value as text, given or default, for the log and for people. */
+  readonly flagTexts: Readonly<Record<string, string>>;
   readonly warnings: readonly ConfigWarning[];
   /**
    * Where each value came from, by field path (`authentication.webhook.enabled`), by key of a map
@@ -77,8 +79,10 @@ export type LoadResult =
 
 export interface InvalidConfig {
   readonly kind: "invalid";
-  /** The whole complaint in one line, with the prefix the kubelet would use. */
+  /** The whole complaint in one line, in the form the kubelet would give it. */
   readonly message: string;
+  /** The start of the message: at which step of the start the agent gives up; empty where the kubelet says nothing. */
+  readonly step: string;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigWarning[];
 }

@@ -26,7 +26,8 @@ export function applyDefaults(store: FieldStore, which: "file" | "legacy", gates
   for (const path of fieldPaths) {
     if (!store.isUnset(path)) continue;
     const value = defaultOf(path, which);
-    if (value === undefined) continue;
+    // An explicit zero that is the default anyway stays where it was written.
+    if (value === undefined || store.get(path) === value) continue;
     store.set(path, value, { from: "default" });
   }
   if ((store.get("podPidsLimit") ?? -1) < -1) {

@@ -11,9 +11,11 @@ export type {
   Origin,
 } from "./agent-config.ts";
 export { toConfigz } from "./configz.ts";
+export { describeOrigin, type EffectiveSetting, effectiveFields, effectiveFlags } from "./effective.ts";
 export type { GateStage } from "./gates/gate-spec.ts";
 export type { GateName } from "./gates/gate-table.ts";
 export type { FeatureGates, KnownGate } from "./gates/gates.ts";
+export type { Effect } from "./in-effect.ts";
 export type {
   ImagePullCredentialsVerificationPolicy,
   KubeletAuthentication,

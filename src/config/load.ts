@@ -14,6 +14,7 @@ import { FieldStore } from "./fields/field-store.ts";
 import { type FileResult, type Gates, loadConfigFile, placeOf } from "./files/config-file.ts";
 import { mergeDropIns } from "./files/drop-ins.ts";
 import { applyFlags, buildFlags } from "./flags/apply-flags.ts";
+import { flagTexts } from "./flags/flag-text.ts";
 import { helpText, versionText } from "./flags/help.ts";
 import { parseNodeIPs } from "./flags/node-ip.ts";
 import { nodeLabelProblems } from "./flags/node-labels.ts";
@@ -89,6 +90,7 @@ export async function loadConfig(argv: readonly string[], io: ConfigIo): Promise
     gates: gates.freeze(),
     nodeName,
     reportedVersion: reportedVersion(parsed),
+    flagTexts: deepFreeze(flagTexts(parsed.values)),
     warnings: deepFreeze(warnings),
     origins: deepFreeze({ ...store.origins(), ...flagOrigins(parsed) }),
   };
@@ -178,7 +180,7 @@ function invalidConfig(
 ): InvalidConfig {
   const texts = problems.map(describeProblem);
   const joined = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
-  return deepFreeze({ kind: "invalid", message: prefix + joined, problems, warnings });
+  return deepFreeze({ kind: "invalid", message: prefix + joined, step: prefix.trim(), problems, warnings });
 }
 
 /** The problem with the place it was written at. */

@@ -20,7 +20,7 @@ export class FieldStore {
 
   /** `value` must be of the field's kind; what decoding, flags and defaults give is. */
   set(path: FieldPath, value: unknown, origin: Origin): void {
-    this.forget(path);
+    this.#clear(path);
     this.#values.set(path, value);
     this.#origins.set(path, origin);
     const struct = optionalStructs.find((name) => path.startsWith(`${name}.`));
@@ -42,14 +42,17 @@ export class FieldStore {
 
   /** Back to "not set", for the field or for every field below the struct. */
   forget(path: string): void {
-    for (const name of fieldPaths) {
-      if (name !== path && !name.startsWith(`${path}.`)) continue;
-      this.#values.delete(name);
-      for (const key of this.#origins.keys()) {
-        if (key === name || key.startsWith(`${name}[`)) this.#origins.delete(key);
-      }
-    }
+    for (const name of fieldPaths) if (name === path || name.startsWith(`${path}.`)) this.#clear(name);
     for (const name of optionalStructs) if (name === path) this.#structs.delete(name);
+  }
+
+  #clear(path: FieldPath): void {
+    const value = this.#values.get(path);
+    if (typeof value === "object" && value !== null) {
+      for (const key of Object.keys(value)) this.#origins.delete(keyPath(path, key));
+    }
+    this.#values.delete(path);
+    this.#origins.delete(path);
   }
 
   /** Records that a struct is present, even if nothing is in it. */

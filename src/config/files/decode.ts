@@ -107,8 +107,8 @@ function lastOfEachKey(entries: readonly TreeEntry[]): TreeEntry[] {
 
 /** The names one level below "", "authentication." and so on. */
 function namesBelow(prefix: string): string[] {
-  const below = fieldPaths.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
-  return [...new Set(below.map((path) => path.split(".")[0] ?? ""))];
+  const below = fieldPaths.filter((path) => path.startsWith(prefix));
+  return [...new Set(below.map((path) => path.slice(prefix.length).split(".", 1)[0] ?? ""))];
 }
 
 function sameLetters(a: string, b: string): boolean {

@@ -1,8 +1,7 @@
 import { describeGates } from "../gates/gates.ts";
-import { formatDuration } from "../text/go-duration.ts";
 import { KUBERNETES_VERSION, NODELET_VERSION } from "../version.ts";
-import { durationKind } from "./flag-kinds.ts";
 import { type Flag, flagTable } from "./flag-table.ts";
+import { flagText } from "./flag-text.ts";
 
 const introduction = `nodelet is a Kubernetes node agent that takes the place of the kubelet ${KUBERNETES_VERSION}.
 
@@ -35,14 +34,11 @@ function describeFlag(flag: Flag): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The default as it would be written on the command line; nothing for what is empty or off. */
-function describeDefault({ kind, default: value }: Flag): string {
-  if (kind === durationKind && typeof value === "number") return formatDuration(value);
-  if (Array.isArray(value)) return value.length === 0 ? "" : `[${value.join(",")}]`;
-  if (typeof value === "string") return value === "" || value === "false" ? "" : JSON.stringify(value);
-  if (typeof value === "number" || typeof value === "boolean")
-    return value === false || value === 0 ? "" : String(value);
-  return "";
+/** The default, unless it is empty, zero or off. */
+function describeDefault(flag: Flag): string {
+  const text = flagText(flag, flag.default);
+  if (["", "[]", "0", "0s", "false"].includes(text)) return "";
+  return typeof flag.default === "string" ? JSON.stringify(text) : text;
 }
 
 /** The text of --version, or undefined when the start goes on. */

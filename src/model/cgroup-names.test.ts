@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CgroupNaming, cgroupParent, kubepodsCgroup, podUidOfCgroup, qosCgroup } from "./cgroup-names.ts";
+import {
+  type CgroupNaming,
+  cgroupNamed,
+  cgroupParent,
+  kubepodsCgroup,
+  podUidOfCgroup,
+  qosCgroup,
+} from "./cgroup-names.ts";
 
 const uid = "0a1b-22c3";
 const cgroupfs: CgroupNaming = { driver: "cgroupfs", root: "", perQos: true };
@@ -45,4 +52,15 @@ for (const [naming, element] of [
   [systemd, "cri-containerd-abc.scope"],
 ] as const) {
   test(`${element} is no pod's (${naming.driver})`, () => assert.equal(podUidOfCgroup(naming, element), undefined));
+}
+
+for (const [driver, name, path] of [
+  ["cgroupfs", "/system", "/system"],
+  ["cgroupfs", "a/b", "/a/b"],
+  ["systemd", "/system.slice", "/system.slice"],
+  ["systemd", "system", "/system.slice"],
+  ["systemd", "kube-agents.slice", "/kube.slice/kube-agents.slice"],
+  ["systemd", "/kube.slice/kube-agents.slice", "/kube.slice/kube-agents.slice"],
+] as const) {
+  test(`configured cgroup ${name} (${driver}) is ${path}`, () => assert.equal(cgroupNamed(driver, name), path));
 }

@@ -34,14 +34,29 @@ export function podUidOfCgroup(naming: CgroupNaming, element: string): string | 
   return /(?:^|-)pod([^-]+)\.slice$/.exec(element)?.[1]?.replaceAll("_", "-");
 }
 
+/** A cgroup that the configuration names: a path, or with systemd a slice ("/system.slice", "kube-agents"). */
+export function cgroupNamed(driver: CgroupNaming["driver"], name: string): string {
+  if (driver === "cgroupfs") return `/${components(name).join("/")}`;
+  const slice = components(name).at(-1) ?? "";
+  return slicePath(slice.replace(/\.slice$/, "").split("-"));
+}
+
 function qosComponents(qos: QosClass): readonly string[] {
   return qos === "Guaranteed" ? ["kubepods"] : ["kubepods", qos.toLowerCase()];
 }
 
-function pathOf(naming: CgroupNaming, components: readonly string[]): string {
-  const all = [...naming.root.split("/").filter((part) => part !== ""), ...components];
+function pathOf(naming: CgroupNaming, below: readonly string[]): string {
+  const all = [...components(naming.root), ...below];
   if (naming.driver === "cgroupfs") return `/${all.join("/")}`;
   // "-" separates levels in a slice's name, so inside one level it is written "_".
-  const escaped = all.map((component) => component.replaceAll("-", "_"));
-  return escaped.map((_, depth) => `/${escaped.slice(0, depth + 1).join("-")}.slice`).join("");
+  return slicePath(all.map((component) => component.replaceAll("-", "_")));
+}
+
+/** Where the slice `a-b-c.slice` lives: below `a-b.slice`, below `a.slice`. */
+function slicePath(levels: readonly string[]): string {
+  return levels.map((_, depth) => `/${levels.slice(0, depth + 1).join("-")}.slice`).join("");
+}
+
+function components(path: string): readonly string[] {
+  return path.split("/").filter((component) => component !== "");
 }

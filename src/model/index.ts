@@ -1,6 +1,7 @@
 // Pod identity, spec, status, quantities: types and pure functions shared by every part of the agent.
 export {
   type CgroupNaming,
+  cgroupNamed,
   cgroupParent,
   kubepodsCgroup,
   podCgroup,

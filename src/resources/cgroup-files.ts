@@ -1,0 +1,44 @@
+import { constants, mkdir, open, readdir, readFile, rmdir } from "node:fs/promises";
+
+/** Port: the kernel's cgroup file system. Errors carry the kernel's code (ENOENT, EBUSY, ...). */
+export interface CgroupFiles {
+  /** The parent must exist; one that is there already is fine. */
+  makeDirectory(path: string): Promise<void>;
+  /** Control files go with it; processes and cgroups below keep it (EBUSY). */
+  removeDirectory(path: string): Promise<void>;
+  directories(path: string): Promise<readonly string[]>;
+  read(path: string): Promise<string>;
+  /** Into a control file that exists. */
+  write(path: string, text: string): Promise<void>;
+}
+
+const anyoneReads = 0o755;
+
+export const kernelCgroupFiles: CgroupFiles = {
+  async makeDirectory(path) {
+    try {
+      await mkdir(path, { mode: anyoneReads });
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+  },
+  removeDirectory: (path) => rmdir(path),
+  async directories(path) {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  },
+  read: (path) => readFile(path, "utf8"),
+  async write(path, text) {
+    // Without O_CREAT: a file that the kernel does not offer is reported as missing.
+    const file = await open(path, constants.O_WRONLY);
+    try {
+      await file.write(text);
+    } finally {
+      await file.close();
+    }
+  },
+};
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}

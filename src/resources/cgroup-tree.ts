@@ -1,0 +1,184 @@
+import { dirname, join } from "node:path";
+import { type Clock, messageOf } from "../base/index.ts";
+import type { CgroupLayout } from "../host/index.ts";
+import { type CgroupFiles, codeOf } from "./cgroup-files.ts";
+import type { CgroupValues } from "./cgroup-values.ts";
+import { cgroupWrites } from "./cgroup-writes.ts";
+
+/** Controllers without which a cgroup is not complete. Others are nice to have. */
+const neededV1 = ["cpu", "cpuacct", "cpuset", "memory", "name=systemd", "pids", "hugetlb"];
+const neededV2 = ["cpu", "cpuset", "memory", "hugetlb", "pids"];
+
+const removalAttempts = 10;
+const firstRemovalPauseMs = 1;
+
+export class CgroupError extends Error {
+  override readonly name = "CgroupError";
+  readonly path: string;
+  constructor(action: string, path: string, cause: unknown) {
+    super(`Cannot ${action} cgroup ${path}: ${messageOf(cause)}`, { cause });
+    this.path = path;
+  }
+}
+
+interface Hierarchy {
+  readonly mountPoint: string;
+  readonly controllers: readonly string[];
+}
+
+/** Cgroups by their path below the root, alike in one unified tree (v2) or in one tree per controller (v1). */
+export class CgroupTree {
+  readonly version: 1 | 2;
+  readonly #hierarchies: readonly Hierarchy[];
+  /** Where a runtime may leave cgroups that we do not make: to be cleaned up all the same. */
+  readonly #alsoCleaned: readonly Hierarchy[];
+  readonly #files: CgroupFiles;
+  readonly #clock: Clock;
+
+  constructor(layout: CgroupLayout, files: CgroupFiles, clock: Clock) {
+    this.version = layout.version;
+    this.#hierarchies = hierarchiesOf(layout);
+    const unified = layout.version === 1 ? layout.unifiedMountPoint : undefined;
+    this.#alsoCleaned = unified === undefined ? [] : [{ mountPoint: unified, controllers: [] }];
+    this.#files = files;
+    this.#clock = clock;
+  }
+
+  /** Makes the cgroup and all above it. */
+  async create(path: string): Promise<void> {
+    await inEach(this.#hierarchies, "create", path, async (hierarchy) => {
+      const levels = path.split("/").filter((level) => level !== "");
+      let directory = hierarchy.mountPoint;
+      for (const level of levels) {
+        if (this.version === 2) await this.#delegateControllers(directory, hierarchy.controllers);
+        directory = join(directory, level);
+        await this.#files.makeDirectory(directory);
+        if (hierarchy.controllers.includes("cpuset") && this.version === 1) await this.#inheritCpus(directory);
+      }
+    });
+  }
+
+  async exists(path: string): Promise<boolean> {
+    const found = await Promise.all(this.#hierarchies.map((hierarchy) => this.#isComplete(hierarchy, path)));
+    return found.every((complete) => complete);
+  }
+
+  /** Writes what `values` sets, as far as this machine has the controllers for it. */
+  async write(path: string, values: CgroupValues): Promise<void> {
+    for (const { controller, file, text, optional, readBack } of cgroupWrites(values, this.version)) {
+      const hierarchy = this.#hierarchies.find(({ controllers }) => controllers.includes(controller));
+      if (hierarchy === undefined) continue;
+      const target = join(hierarchy.mountPoint, path, file);
+      try {
+        await this.#files.write(target, text);
+        if (!readBack) continue;
+        const kept = (await this.#files.read(target)).trim();
+        if (kept !== text) throw new Error(`wrote ${text}, the kernel kept ${kept}`);
+      } catch (error) {
+        if (!(optional && codeOf(error) === "ENOENT")) throw new CgroupError(`set ${file} of`, path, error);
+      }
+    }
+  }
+
+  /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
+  async children(path: string): Promise<ReadonlySet<string>> {
+    const names = new Set<string>();
+    for (const { mountPoint } of [...this.#hierarchies, ...this.#alsoCleaned]) {
+      for (const name of await this.#directories(join(mountPoint, path))) names.add(name);
+    }
+    return names;
+  }
+
+  /** Removes the cgroup and what is below it. Processes in it are left alone: then it is an error. */
+  async remove(path: string, signal: AbortSignal): Promise<void> {
+    await inEach([...this.#hierarchies, ...this.#alsoCleaned], "remove", path, ({ mountPoint }) =>
+      this.#removeTree(join(mountPoint, path), signal),
+    );
+  }
+
+  async #removeTree(directory: string, signal: AbortSignal): Promise<void> {
+    let pauseMs = firstRemovalPauseMs;
+    for (let attempt = 1; ; attempt++) {
+      for (const name of await this.#directories(directory)) await this.#removeTree(join(directory, name), signal);
+      try {
+        await this.#files.removeDirectory(directory);
+        return;
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return;
+        // A process that has just ended still counts for a moment.
+        if (codeOf(error) !== "EBUSY" || attempt === removalAttempts) throw error;
+      }
+      await this.#clock.sleep(pauseMs, signal);
+      pauseMs *= 2;
+    }
+  }
+
+  async #directories(directory: string): Promise<readonly string[]> {
+    try {
+      return await this.#files.directories(directory);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return [];
+      throw error;
+    }
+  }
+
+  async #isComplete({ mountPoint, controllers }: Hierarchy, path: string): Promise<boolean> {
+    const needed = (this.version === 1 ? neededV1 : neededV2).filter((name) => controllers.includes(name));
+    if (needed.length === 0) return true;
+    try {
+      if (this.version === 1) {
+        await this.#files.directories(join(mountPoint, path));
+        return true;
+      }
+      const present = (await this.#files.read(join(mountPoint, path, "cgroup.controllers"))).trim().split(/\s+/);
+      return needed.every((name) => present.includes(name));
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return false;
+      throw new CgroupError("look at", path, error);
+    }
+  }
+
+  /** Lets cgroups below use the controllers; one that cannot be given must not withhold the others. */
+  async #delegateControllers(directory: string, controllers: readonly string[]): Promise<void> {
+    const file = join(directory, "cgroup.subtree_control");
+    try {
+      await this.#files.write(file, controllers.map((name) => `+${name}`).join(" "));
+    } catch {
+      for (const name of controllers) await this.#files.write(file, `+${name}`).catch(() => undefined);
+    }
+  }
+
+  /** A new v1 cpuset allows no CPU at all, and nothing can run in it, until it is told which. */
+  async #inheritCpus(directory: string): Promise<void> {
+    for (const file of ["cpuset.cpus", "cpuset.mems"]) {
+      const own = (await this.#files.read(join(directory, file))).trim();
+      if (own !== "") continue;
+      const inherited = (await this.#files.read(join(dirname(directory), file))).trim();
+      await this.#files.write(join(directory, file), inherited);
+    }
+  }
+}
+
+/** All are tried; the first failure is told. */
+async function inEach(
+  hierarchies: readonly Hierarchy[],
+  action: string,
+  path: string,
+  act: (hierarchy: Hierarchy) => Promise<void>,
+): Promise<void> {
+  const results = await Promise.allSettled(hierarchies.map(act));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw new CgroupError(action, path, failed.reason);
+}
+
+/** On v1 several controllers may share one tree. */
+function hierarchiesOf(layout: CgroupLayout): readonly Hierarchy[] {
+  if (layout.version === 2) return [layout];
+  const byMountPoint = new Map<string, string[]>();
+  for (const [controller, mountPoint] of layout.mountPoints) {
+    const controllers = byMountPoint.get(mountPoint);
+    if (controllers === undefined) byMountPoint.set(mountPoint, [controller]);
+    else controllers.push(controller);
+  }
+  return [...byMountPoint].map(([mountPoint, controllers]) => ({ mountPoint, controllers }));
+}

@@ -1,0 +1,19 @@
+/** What a cgroup allows. A value that is not set is left as the kernel has it. */
+export interface CgroupValues {
+  readonly cpuShares?: number;
+  readonly cpuQuota?: CpuQuota;
+  readonly memoryLimitBytes?: bigint;
+  /** Kept for the cgroup even when memory is scarce; cgroup v2 only. */
+  readonly memoryMinBytes?: bigint;
+  readonly pidsLimit?: number;
+  /** Bytes by page size in bytes. */
+  readonly hugePages?: ReadonlyMap<bigint, bigint>;
+  /** In the kernel's list form. */
+  readonly cpus?: string;
+}
+
+export interface CpuQuota {
+  /** Microseconds per period, or -1 for no limit. */
+  readonly quotaUs: number;
+  readonly periodUs: number;
+}

@@ -1,0 +1,350 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { silentLogger } from "../base/index.ts";
+import {
+  amountsOf,
+  type CgroupNaming,
+  type IdentifiedPod,
+  type PodUid,
+  type ResourceRequirements,
+} from "../model/index.ts";
+import { CgroupTree } from "./cgroup-tree.ts";
+import { FakeCgroup2 } from "./fake-cgroup2.ts";
+import { limitPods, limitReserved, type NodeAllocatableSettings } from "./node-allocatable.ts";
+import { PodCgroups } from "./pod-cgroups.ts";
+import type { PodValueSettings } from "./pod-values.ts";
+
+const mountPoint = "/sys/fs/cgroup";
+const controllers = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids", "rdma"];
+const settings: PodValueSettings = {
+  cpuCfsQuota: true,
+  cpuPeriodUs: 100_000,
+  podPidsLimit: 1024,
+  memoryQos: true,
+  hugePageSizes: [2n << 20n],
+};
+const signal = new AbortController().signal;
+const full = { cpu: "1", memory: "1Gi" };
+
+function pod(uid: string, resources: ResourceRequirements = {}): IdentifiedPod {
+  return { metadata: { name: uid, namespace: "n", uid }, spec: { containers: [{ name: "c", resources }] } };
+}
+const guaranteed = pod("g-1", { requests: full, limits: full });
+const burstable = pod("b-1", { requests: { cpu: "500m", memory: "64Mi" } });
+const bestEffort = pod("e-1");
+
+interface Node {
+  readonly kernel: FakeCgroup2;
+  readonly tree: CgroupTree;
+  readonly clock: FakeClock;
+  readonly errors: string[];
+  readonly active: IdentifiedPod[];
+  /** A new agent on the same node. */
+  readonly start: () => PodCgroups;
+}
+
+function node(naming: Partial<CgroupNaming> = {}): Node {
+  const kernel = new FakeCgroup2(mountPoint, controllers);
+  const clock = new FakeClock();
+  const tree = new CgroupTree({ version: 2, mountPoint, controllers }, kernel, clock);
+  const errors: string[] = [];
+  const active: IdentifiedPod[] = [];
+  const log = { ...silentLogger, error: (message: string) => void errors.push(message) };
+  const start = (): PodCgroups =>
+    new PodCgroups({ driver: "cgroupfs", root: "", perQos: true, ...naming }, settings, {
+      tree,
+      log,
+      activePods: () => active,
+      hasExclusiveCpus: () => false,
+    });
+  return { kernel, tree, clock, errors, active, start };
+}
+
+const linesOf = (kernel: FakeCgroup2, path: string): readonly string[] =>
+  kernel
+    .report()
+    .filter(
+      (line) =>
+        line.startsWith(`${path}/`) &&
+        !line
+          .slice(path.length + 1)
+          .split(":")[0]
+          ?.includes("/"),
+    )
+    .map((line) => line.slice(path.length + 1));
+
+test("the tiers on cgroup v2, to the file", async () => {
+  const { kernel, start, active } = node();
+  active.push(burstable, guaranteed);
+  await start().createTiers();
+  assert.deepEqual(kernel.report(), [
+    "/kubepods/besteffort/cpu.weight: 1",
+    "/kubepods/besteffort/hugetlb.2MB.max: 4611686018427387904",
+    "/kubepods/burstable/cpu.weight: 20",
+    "/kubepods/burstable/hugetlb.2MB.max: 4611686018427387904",
+    "/kubepods/burstable/memory.min: 67108864",
+    "/kubepods/memory.min: 1140850688",
+  ]);
+});
+
+test("pods of each class on cgroup v2, to the file", async () => {
+  const { kernel, start, errors } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  for (const one of [guaranteed, burstable, bestEffort]) {
+    assert.equal(await cgroups.exists(one), false);
+    await cgroups.ensure(one);
+    assert.equal(await cgroups.exists(one), true);
+  }
+  assert.deepEqual(linesOf(kernel, "/kubepods/podg-1"), [
+    "cpu.max: 100000 100000",
+    "cpu.weight: 39",
+    "hugetlb.2MB.max: 0",
+    "memory.max: 1073741824",
+    "memory.min: 1073741824",
+    "pids.max: 1024",
+  ]);
+  assert.deepEqual(linesOf(kernel, "/kubepods/burstable/podb-1"), [
+    "cpu.weight: 20",
+    "hugetlb.2MB.max: 0",
+    "memory.min: 67108864",
+    "pids.max: 1024",
+  ]);
+  assert.deepEqual(linesOf(kernel, "/kubepods/besteffort/pode-1"), [
+    "cpu.weight: 1",
+    "hugetlb.2MB.max: 0",
+    "pids.max: 1024",
+  ]);
+  assert.deepEqual(errors, []);
+});
+
+test("slices of systemd are made by hand, at the same places", async () => {
+  const { kernel, start } = node({ driver: "systemd" });
+  const cgroups = start();
+  await cgroups.createTiers();
+  await cgroups.ensure(burstable);
+  const path = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podb_1.slice";
+  assert.ok(linesOf(kernel, path).includes("cpu.weight: 20"));
+  assert.deepEqual(await cgroups.list(), new Set(["b-1"]));
+  await cgroups.remove("b-1" as PodUid, signal);
+  assert.deepEqual(await cgroups.list(), new Set());
+});
+
+test("below a configured root", async () => {
+  const { kernel, start } = node({ root: "/machine/pods" });
+  const cgroups = start();
+  await cgroups.ensure(guaranteed);
+  assert.ok(linesOf(kernel, "/machine/pods/kubepods/podg-1").includes("cpu.weight: 39"));
+  assert.deepEqual(await cgroups.list(), new Set(["g-1"]));
+});
+
+test("without cgroups per pod nothing is made", async () => {
+  const { kernel, start } = node({ perQos: false });
+  const cgroups = start();
+  await cgroups.createTiers();
+  await cgroups.ensure(guaranteed);
+  await cgroups.writeValues(guaranteed);
+  await cgroups.remove("g-1" as PodUid, signal);
+  assert.equal(await cgroups.exists(guaranteed), false);
+  assert.deepEqual(await cgroups.list(), new Set());
+  assert.deepEqual(await kernel.directories(mountPoint), []);
+});
+
+test("a controller that cannot be delegated does not withhold the others", async () => {
+  const { kernel, start } = node();
+  kernel.undelegable.add("rdma");
+  const cgroups = start();
+  await cgroups.ensure(guaranteed);
+  assert.equal(await cgroups.exists(guaranteed), true);
+  assert.equal(
+    await kernel.read(`${mountPoint}/kubepods/podg-1/cgroup.controllers`),
+    "cpuset cpu io memory hugetlb pids\n",
+  );
+});
+
+test("a cgroup without its controllers is not complete, and ensure completes it", async () => {
+  const { kernel, start } = node();
+  await kernel.makeDirectory(`${mountPoint}/kubepods`);
+  await kernel.makeDirectory(`${mountPoint}/kubepods/podg-1`);
+  const cgroups = start();
+  assert.equal(await cgroups.exists(guaranteed), false);
+  await cgroups.ensure(guaranteed);
+  assert.equal(await cgroups.exists(guaranteed), true);
+});
+
+test("values are written once, not at every look; a resize writes them on purpose", async () => {
+  const { kernel, start } = node();
+  const cgroups = start();
+  await cgroups.ensure(burstable);
+  await kernel.write(`${mountPoint}/kubepods/burstable/podb-1/cpu.weight`, "77");
+  await cgroups.ensure(burstable);
+  assert.ok(linesOf(kernel, "/kubepods/burstable/podb-1").includes("cpu.weight: 77"));
+  await cgroups.writeValues(pod("b-1", { requests: { cpu: "1" } }));
+  assert.ok(linesOf(kernel, "/kubepods/burstable/podb-1").includes("cpu.weight: 39"));
+});
+
+test("an agent that was killed between making a cgroup and limiting it is healed by the next", async () => {
+  const { kernel, tree, start } = node();
+  await tree.create("/kubepods/podg-1");
+  await start().ensure(guaranteed);
+  assert.ok(linesOf(kernel, "/kubepods/podg-1").includes("memory.max: 1073741824"));
+});
+
+test("a cgroup that vanished is made again", async () => {
+  const { start, tree } = node();
+  const cgroups = start();
+  await cgroups.ensure(guaranteed);
+  await tree.remove("/kubepods/podg-1", signal);
+  await cgroups.ensure(guaranteed);
+  assert.equal(await cgroups.exists(guaranteed), true);
+});
+
+test("a value that the kernel refuses is logged and does not keep the pod from running", async () => {
+  const { kernel, start, errors } = node();
+  const refusing = kernel.write.bind(kernel);
+  kernel.write = async (path, text) => {
+    if (path.endsWith("memory.max")) throw Object.assign(new Error("EBUSY"), { code: "EBUSY" });
+    await refusing(path, text);
+  };
+  const cgroups = start();
+  await cgroups.createTiers();
+  await cgroups.ensure(guaranteed);
+  assert.equal(await cgroups.exists(guaranteed), true);
+  assert.deepEqual(errors, ["Could not limit the pod"]);
+});
+
+test("a cgroup that cannot be made is an error that names it", async () => {
+  const { kernel, start } = node();
+  kernel.makeDirectory = async () => {
+    throw Object.assign(new Error("EROFS: read-only file system"), { code: "EROFS" });
+  };
+  await assert.rejects(start().ensure(guaranteed), {
+    name: "CgroupError",
+    path: "/kubepods/podg-1",
+    message: "Cannot create cgroup /kubepods/podg-1: EROFS: read-only file system",
+  });
+});
+
+test("the burstable tier follows the active pods, and is written only when it changes", async () => {
+  const { kernel, start, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  active.push(burstable);
+  await cgroups.ensure(burstable);
+  assert.ok(linesOf(kernel, "/kubepods/burstable").includes("cpu.weight: 20"));
+  await kernel.write(`${mountPoint}/kubepods/burstable/cpu.weight`, "55");
+  await cgroups.updateTiers();
+  assert.ok(linesOf(kernel, "/kubepods/burstable").includes("cpu.weight: 55"));
+  active.length = 0;
+  await cgroups.updateTiers();
+  assert.ok(linesOf(kernel, "/kubepods/burstable").includes("cpu.weight: 1"));
+});
+
+test("the pods that have cgroups, in all classes and nothing else", async () => {
+  const { start, tree } = node();
+  const cgroups = start();
+  assert.deepEqual(await cgroups.list(), new Set());
+  for (const one of [guaranteed, burstable, bestEffort]) await cgroups.ensure(one);
+  await tree.create("/kubepods/stranger");
+  assert.deepEqual(await cgroups.list(), new Set(["g-1", "b-1", "e-1"]));
+});
+
+test("removal: a forgotten pod of any class, with what is below it", async () => {
+  const { start, tree } = node();
+  const cgroups = start();
+  await cgroups.ensure(burstable);
+  await tree.create("/kubepods/burstable/podb-1/container/nested");
+  await start().remove("b-1" as PodUid, signal);
+  assert.deepEqual(await cgroups.list(), new Set());
+  await cgroups.remove("b-1" as PodUid, signal);
+});
+
+test("removal waits for a process that is just ending", async () => {
+  const { start, kernel, clock } = node();
+  const cgroups = start();
+  await cgroups.ensure(bestEffort);
+  kernel.setProcesses("/kubepods/besteffort/pode-1", 1);
+  const removal = cgroups.remove("e-1" as PodUid, signal);
+  await clock.advance(20);
+  kernel.setProcesses("/kubepods/besteffort/pode-1", 0);
+  await clock.advance(100);
+  await removal;
+  assert.deepEqual(await cgroups.list(), new Set());
+});
+
+test("removal gives up on a process that stays, and kills nothing", async () => {
+  const { start, kernel, clock } = node();
+  const cgroups = start();
+  await cgroups.ensure(bestEffort);
+  kernel.setProcesses("/kubepods/besteffort/pode-1", 1);
+  const removal = assert.rejects(cgroups.remove("e-1" as PodUid, signal), {
+    name: "CgroupError",
+    message: /^Cannot remove cgroup \/kubepods\/besteffort\/pode-1: EBUSY/,
+  });
+  await clock.advance(2000);
+  await removal;
+  assert.deepEqual(await cgroups.list(), new Set(["e-1"]));
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("removal can be aborted while it waits", async () => {
+  const { start, kernel, clock } = node();
+  const cgroups = start();
+  await cgroups.ensure(bestEffort);
+  kernel.setProcesses("/kubepods/besteffort/pode-1", 1);
+  const abort = new AbortController();
+  const removal = assert.rejects(cgroups.remove("e-1" as PodUid, abort.signal));
+  await clock.advance(3);
+  abort.abort();
+  await removal;
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("a pod that waits for its volumes keeps only the least share of the CPUs", async () => {
+  const { start, kernel } = node();
+  const cgroups = start();
+  await cgroups.ensure(guaranteed);
+  await cgroups.minimiseCpu("g-1" as PodUid);
+  assert.ok(linesOf(kernel, "/kubepods/podg-1").includes("cpu.weight: 1"));
+  await cgroups.minimiseCpu("unknown" as PodUid);
+});
+
+const share: NodeAllocatableSettings = {
+  enforce: ["pods", "system-reserved", "kube-reserved-compressible"],
+  capacity: amountsOf({ cpu: "4", memory: "16Gi", pid: "32768" }),
+  systemReserved: amountsOf({ cpu: "1", memory: "1Gi" }),
+  kubeReserved: amountsOf({ cpu: "500m", memory: "1Gi" }),
+  systemReservedCgroup: "/system",
+  kubeReservedCgroup: "/kube",
+  hugePageSizes: [],
+};
+const naming: CgroupNaming = { driver: "cgroupfs", root: "", perQos: true };
+
+test("the node's share for all pods", async () => {
+  const { kernel, tree, start } = node();
+  await start().createTiers();
+  await limitPods(tree, naming, share);
+  assert.deepEqual(linesOf(kernel, "/kubepods"), [
+    "cpu.weight: 98",
+    "memory.max: 15032385536",
+    "memory.min: 0",
+    "pids.max: 32768",
+  ]);
+});
+
+test("reserved cgroups are limited but never made", async () => {
+  const { kernel, tree } = node();
+  await assert.rejects(limitReserved(tree, naming, share), {
+    name: "CgroupError",
+    message: "Cannot limit cgroup /system: it does not exist; system-reserved needs it made beforehand",
+  });
+  await tree.create("/system");
+  await tree.create("/kube");
+  await limitReserved(tree, naming, share);
+  assert.deepEqual(kernel.report(), [
+    "/kube/cpu.weight: 20",
+    "/system/cpu.weight: 39",
+    "/system/memory.max: 1073741824",
+  ]);
+});

@@ -1,0 +1,52 @@
+import {
+  addAmounts,
+  type IdentifiedPod,
+  milliUnits,
+  minShares,
+  podResources,
+  qosClassOf,
+  type ResourceAmounts,
+  sharesOfMilliCpu,
+  wholeUnits,
+} from "../model/index.ts";
+import type { CgroupValues } from "./cgroup-values.ts";
+
+const unlimitedPages = 2n ** 62n;
+
+export interface TierSettings {
+  readonly memoryQos: boolean;
+  readonly hugePageSizes: readonly bigint[];
+}
+
+export interface TierValues {
+  readonly burstable: CgroupValues;
+  readonly bestEffort: CgroupValues;
+  /** What the pods add to the limits of the cgroup above both. */
+  readonly kubepods: CgroupValues;
+}
+
+/** The classes of pods share the CPUs in proportion to what their active pods request; best effort gets the rest. */
+export function tierValues(activePods: readonly IdentifiedPod[], settings: TierSettings): TierValues {
+  const burstable = requestsOf(activePods, "Burstable");
+  const pages = settings.hugePageSizes;
+  const hugePages = pages.length === 0 ? {} : { hugePages: new Map(pages.map((size) => [size, unlimitedPages])) };
+  const kept = (requests: ResourceAmounts): CgroupValues =>
+    settings.memoryQos ? { memoryMinBytes: wholeUnits(requests.get("memory") ?? 0n) } : {};
+  return {
+    burstable: {
+      cpuShares: sharesOfMilliCpu(Number(milliUnits(burstable.get("cpu") ?? 0n))),
+      ...kept(burstable),
+      ...hugePages,
+    },
+    bestEffort: { cpuShares: minShares, ...hugePages },
+    kubepods: kept(addAmounts(burstable, requestsOf(activePods, "Guaranteed"))),
+  };
+}
+
+function requestsOf(pods: readonly IdentifiedPod[], qos: "Burstable" | "Guaranteed"): ResourceAmounts {
+  let sum: ResourceAmounts = new Map();
+  for (const pod of pods) {
+    if (qosClassOf(pod) === qos) sum = addAmounts(sum, podResources(pod.spec, "with overhead").requests);
+  }
+  return sum;
+}

@@ -81,7 +81,7 @@ export class ImageGc {
   async deleteUnused(signal: AbortSignal): Promise<bigint> {
     return await this.#turn.run(async () => {
       const startedAt = this.#ports.clock.now();
-      const candidates = await this.#detect(signal);
+      const candidates = await this.#detect(startedAt, signal);
       try {
         return await this.#free(undefined, candidates, startedAt, signal);
       } finally {
@@ -92,7 +92,7 @@ export class ImageGc {
 
   async #round(signal: AbortSignal): Promise<void> {
     const startedAt = this.#ports.clock.now();
-    const candidates = await this.#detect(signal);
+    const candidates = await this.#detect(startedAt, signal);
     const { highThresholdPercent, maximumAgeMs } = this.#settings;
     if (highThresholdPercent === 100 && maximumAgeMs === 0) return;
     try {
@@ -133,12 +133,11 @@ export class ImageGc {
   }
 
   /** Updates the ages of all images and returns those nobody uses, the longest unused first. */
-  async #detect(signal: AbortSignal): Promise<readonly Candidate[]> {
-    const { images, imagesInUse, keptImages, clock, ages: store } = this.#ports;
+  async #detect(now: number, signal: AbortSignal): Promise<readonly Candidate[]> {
+    const { images, imagesInUse, keptImages, ages: store } = this.#ports;
     // Containers first: an image that appears in between is then seen as new, never as unused and old.
     const inUse = await imagesInUse(signal);
     const listed = (await images.listImages({ filter: undefined }, { signal })).images;
-    const now = clock.now();
     const known = this.#ages ?? (await store.load(now));
     this.#forgetWanted(now);
     const kept = new Set(keptImages().map(canonicalName));

@@ -81,7 +81,7 @@ test("a failure waits for the taker; the next begin tries again instead", async 
   puller.ends[2]?.();
 });
 
-test("what was stopped with its begin's signal is done anew for whoever still needs it", async () => {
+test("what was begun goes on for its taker though its begin's signal fires", async () => {
   const puller = new Puller();
   const prefetch = new ImagePrefetch(puller);
   const begun = new AbortController();
@@ -89,11 +89,34 @@ test("what was stopped with its begin's signal is done anew for whoever still ne
   const taken = prefetch.ensure(request("p1"), signal);
   begun.abort(new Error("sync superseded"));
   await settle();
-  puller.ends[1]?.();
-  assert.equal((await taken).imageRef, "pull 2");
+  puller.ends[0]?.();
+  assert.equal((await taken).imageRef, "pull 1");
 });
 
-test("an aborted taker leaves with its own reason", async () => {
+test("what was stopped before anybody took it over is done anew", async () => {
+  const puller = new Puller();
+  const prefetch = new ImagePrefetch(puller);
+  const begun = new AbortController();
+  prefetch.begin(request("p1"), begun.signal);
+  begun.abort(new Error("sync superseded"));
+  await settle();
+  const anew = prefetch.ensure(request("p1"), signal);
+  puller.ends[1]?.();
+  assert.equal((await anew).imageRef, "pull 2");
+});
+
+test("a taker that goes away does not wait for what was begun", async () => {
+  const puller = new Puller();
+  const prefetch = new ImagePrefetch(puller);
+  prefetch.begin(request("p1"), signal);
+  const pod = new AbortController();
+  const taken = prefetch.ensure(request("p1"), pod.signal);
+  pod.abort(new Error("pod deleted"));
+  await assert.rejects(taken, /pod deleted/);
+  puller.ends[0]?.();
+});
+
+test("a pod that goes away stops what was begun for it, and nothing is begun for it any more", async () => {
   const puller = new Puller();
   const prefetch = new ImagePrefetch(puller);
   const pod = new AbortController();

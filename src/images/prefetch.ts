@@ -1,5 +1,6 @@
 import type { ImagePuller, ImageRequest } from "./image-puller.ts";
 import type { PulledImage } from "./pull-attempts.ts";
+import { SharedWork } from "./shared-work.ts";
 
 /**
  * Begins fetching the image of a container before its turn to start. Who then starts the container takes over what was
@@ -7,6 +8,7 @@ import type { PulledImage } from "./pull-attempts.ts";
  */
 export class ImagePrefetch {
   readonly #puller: Pick<ImagePuller, "ensure">;
+  readonly #running = new SharedWork<string, PulledImage>();
   readonly #begun = new Map<string, Begun>();
 
   constructor(puller: Pick<ImagePuller, "ensure">) {
@@ -16,52 +18,63 @@ export class ImagePrefetch {
   /** Never throws; a failure waits for whoever takes over, or is dropped with the next begin. */
   begin(request: ImageRequest, signal: AbortSignal): void {
     const key = keyOf(request);
-    const earlier = this.#begun.get(key);
-    if (signal.aborted || earlier?.settled === false) return;
-    const begun: Begun = { settled: false, outcome: this.#run(request, signal) };
+    if (signal.aborted || this.#begun.get(key)?.state === "running") return;
+    const begun: Begun = { state: "running", isTaken: false };
     this.#begun.set(key, begun);
-    void begun.outcome.then(() => {
-      begun.settled = true;
-      if (signal.aborted && this.#begun.get(key) === begun) this.#begun.delete(key);
-    });
+    void this.#follow(key, begun, request, signal);
   }
 
   /** As ImagePuller.ensure, continuing what was begun for this container. */
   async ensure(request: ImageRequest, signal: AbortSignal): Promise<PulledImage> {
     const key = keyOf(request);
     const begun = this.#begun.get(key);
-    if (begun === undefined) return this.#puller.ensure(request, signal);
-    this.#begun.delete(key);
-    const outcome = await begun.outcome;
-    signal.throwIfAborted();
-    if (outcome.type === "had") return outcome.image;
-    // What was begun was stopped with another's signal: that says nothing about the image.
-    if (outcome.type === "stopped") return this.#puller.ensure(request, signal);
-    throw outcome.error;
+    switch (begun?.state) {
+      case undefined:
+        return this.#puller.ensure(request, signal);
+      case "running":
+        begun.isTaken = true;
+        return this.#join(request, signal);
+      case "had":
+        this.#begun.delete(key);
+        return begun.image;
+      case "failed":
+        this.#begun.delete(key);
+        throw begun.error;
+    }
   }
 
   forgetPod(podUid: string): void {
-    for (const key of this.#begun.keys()) if (key.startsWith(`${podUid}/`)) this.#begun.delete(key);
-  }
-
-  async #run(request: ImageRequest, signal: AbortSignal): Promise<Outcome> {
-    try {
-      return { type: "had", image: await this.#puller.ensure(request, signal) };
-    } catch (error) {
-      return signal.aborted ? { type: "stopped" } : { type: "failed", error };
+    for (const [key, { state }] of this.#begun) {
+      if (state !== "running" && key.startsWith(`${podUid}/`)) this.#begun.delete(key);
     }
   }
+
+  async #follow(key: string, begun: Running, request: ImageRequest, signal: AbortSignal): Promise<void> {
+    let ended: Begun | undefined;
+    try {
+      ended = { state: "had", image: await this.#join(request, signal) };
+    } catch (error) {
+      // What was stopped says nothing about the image.
+      if (!signal.aborted) ended = { state: "failed", error };
+    }
+    if (ended === undefined || begun.isTaken) this.#begun.delete(key);
+    else this.#begun.set(key, ended);
+  }
+
+  #join(request: ImageRequest, signal: AbortSignal): Promise<PulledImage> {
+    return this.#running.join(keyOf(request), (shared) => this.#puller.ensure(request, shared), signal);
+  }
 }
 
-interface Begun {
-  settled: boolean;
-  readonly outcome: Promise<Outcome>;
-}
+type Begun =
+  | Running
+  | { readonly state: "had"; readonly image: PulledImage }
+  | { readonly state: "failed"; readonly error: unknown };
 
-type Outcome =
-  | { readonly type: "had"; readonly image: PulledImage }
-  | { readonly type: "failed"; readonly error: unknown }
-  | { readonly type: "stopped" };
+interface Running {
+  readonly state: "running";
+  isTaken: boolean;
+}
 
 function keyOf({ pod, fieldPath, image, pullPolicy }: ImageRequest): string {
   return `${pod.metadata.uid}/${fieldPath ?? ""}/${pullPolicy}/${image}`;

@@ -7,7 +7,15 @@ import { ContainerHints } from "./container-hints.ts";
 import { CriError } from "./errors.ts";
 import { Envelope } from "./gen/containerd/events.ts";
 import { TaskExit } from "./gen/containerd/payloads.ts";
-import { ContainerEventResponse, ContainerEventType, type VersionResponse } from "./gen/index.ts";
+import {
+  ContainerEventResponse,
+  ContainerEventType,
+  ContainerState,
+  ContainerStatusResponse,
+  PodSandboxState,
+  PodSandboxStatusResponse,
+  type VersionResponse,
+} from "./gen/index.ts";
 import type { ContainerHint } from "./hint.ts";
 
 /** A stream the test feeds: items, an end, or an error; it also ends with its signal, as a real one does. */
@@ -54,6 +62,8 @@ function subscribe({ reachable } = { reachable: true }) {
   const cri = new Feed<ContainerEventResponse>();
   const containerd = new Feed<Envelope>();
   const runtime = { reachable };
+  const containers = new Map<string, ContainerState>();
+  const sandboxes = new Map<string, PodSandboxState>();
   const requests: { filters: string[]; namespace: string }[] = [];
   const hints = new ContainerHints({
     clock,
@@ -64,6 +74,16 @@ function subscribe({ reachable } = { reachable: true }) {
         return version;
       },
       getContainerEvents: (_request, options) => cri.stream(options?.signal),
+      async containerStatus({ containerId }) {
+        const state = containers.get(containerId);
+        if (state === undefined) throw new CriError("NotFound", "containerStatus", "not found");
+        return ContainerStatusResponse.fromPartial({ status: { id: containerId, state } });
+      },
+      async podSandboxStatus({ podSandboxId }) {
+        const state = sandboxes.get(podSandboxId);
+        if (state === undefined) throw new CriError("NotFound", "podSandboxStatus", "not found");
+        return PodSandboxStatusResponse.fromPartial({ status: { id: podSandboxId, state } });
+      },
     },
     containerdEvents: ({ filters }, namespace, signal) => {
       requests.push({ filters, namespace });
@@ -82,7 +102,7 @@ function subscribe({ reachable } = { reachable: true }) {
     assert.equal(getEventListeners(stopping.signal, "abort").length, 0);
     assert.equal(clock.pendingTimers, 0);
   };
-  return { clock, cri, containerd, runtime, requests, hints, seen, stop };
+  return { clock, cri, containerd, runtime, containers, sandboxes, requests, hints, seen, stop };
 }
 
 function stopped(id: string): ContainerEventResponse {
@@ -190,5 +210,54 @@ test("a runtime without any events says so once, and is asked again later", asyn
   assert.equal(hints.source, "none");
   await clock.advance(300_000);
   assert.deepEqual(seen.slice(1), [{ kind: "gap", source: "cri" }]);
+  await stop();
+});
+
+test("containerd tells of an exit before its status does: the hint waits for the status, others do not wait for it", async () => {
+  const { clock, cri, containerd, containers, seen, stop } = subscribe();
+  cri.push(unimplemented);
+  await clock.advance(100);
+  containers.set("slow", ContainerState.CONTAINER_RUNNING);
+  containers.set("quick", ContainerState.CONTAINER_EXITED);
+  containerd.push(exited("slow"));
+  containerd.push(exited("quick"));
+  containerd.push(exited("gone"));
+  await clock.advance(1_000);
+  const ids = () => seen.flatMap((hint) => (hint.kind === "gap" ? [] : [hint.id]));
+  assert.deepEqual(ids(), ["quick", "gone"]);
+  containers.set("slow", ContainerState.CONTAINER_EXITED);
+  await clock.advance(500);
+  assert.deepEqual(ids(), ["quick", "gone", "slow"]);
+  await stop();
+});
+
+test("the exit of a sandbox waits for its status too; an exit that never shows is told in the end", async () => {
+  const { clock, cri, containerd, containers, sandboxes, seen, stop } = subscribe();
+  cri.push(unimplemented);
+  await clock.advance(100);
+  sandboxes.set("sandbox", PodSandboxState.SANDBOX_READY);
+  containers.set("stuck", ContainerState.CONTAINER_RUNNING);
+  containerd.push(exited("sandbox"));
+  containerd.push(exited("stuck"));
+  await clock.advance(2_000);
+  assert.equal(seen.length, 1);
+  sandboxes.set("sandbox", PodSandboxState.SANDBOX_NOTREADY);
+  await clock.advance(500);
+  assert.deepEqual(seen.slice(1), [{ kind: "stopped", id: "sandbox" }]);
+  await clock.advance(10_000);
+  assert.deepEqual(seen.slice(2), [{ kind: "stopped", id: "stuck" }]);
+  await stop();
+});
+
+test("leaving the subscription early closes its streams", async () => {
+  const { clock, cri, hints, stop } = subscribe();
+  await clock.advance(100);
+  const other = hints.subscribe(new AbortController().signal);
+  const first = other.next();
+  await clock.advance(100);
+  assert.deepEqual(await first, { done: false, value: { kind: "gap", source: "cri" } });
+  assert.equal(cri.open, 2);
+  await other.return(undefined as never);
+  assert.equal(cri.open, 1);
   await stop();
 });

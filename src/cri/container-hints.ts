@@ -1,11 +1,13 @@
-import { type Clock, isAbort, type Logger } from "../base/index.ts";
+import { type Clock, type Logger, TaskScope } from "../base/index.ts";
 import type { PodUid, SandboxId } from "../model/index.ts";
 import { criNamespace, eventFilters, hintFromEnvelope } from "./containerd-events.ts";
 import { CriError } from "./errors.ts";
 import type { Envelope, SubscribeRequest } from "./gen/containerd/events.ts";
 import { type ContainerEventResponse, ContainerEventType } from "./gen/runtime/v1/events.ts";
 import type { ContainerHint, HintSource } from "./hint.ts";
+import { HintQueue } from "./hint-queue.ts";
 import type { RuntimeService } from "./services.ts";
+import { untilStopped } from "./settle.ts";
 
 const firstRetryMs = 100;
 const longestRetryMs = 2_000;
@@ -15,7 +17,7 @@ const answerWithinMs = 10_000;
 const refusalWithinMs = 100;
 
 export interface HintPorts {
-  readonly runtime: Pick<RuntimeService, "getContainerEvents" | "version">;
+  readonly runtime: Pick<RuntimeService, "getContainerEvents" | "version" | "containerStatus" | "podSandboxStatus">;
   /** containerd's own stream; absent where the runtime is no separate process. */
   readonly containerdEvents?: (
     request: SubscribeRequest,
@@ -85,43 +87,61 @@ export class ContainerHints {
     hintOf: (item: Item) => ContainerHint | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<ContainerHint, Ending> {
-    const streaming = new AbortController();
-    const onAbort = (): void => streaming.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const items = open(streaming.signal)[Symbol.asyncIterator]();
-    try {
-      let next = items.next();
-      const first = await Promise.race([next, this.#accepted(streaming.signal)]);
-      // A runtime whose events are switched off ends the stream at once and calls that success.
-      if (first?.done) return { type: "notOffered" };
+    await using scope = new TaskScope(signal);
+    const queue = new HintQueue<ContainerHint, Ending>();
+    let accepted = false;
+    const accept = (): void => {
+      if (accepted) return;
+      accepted = true;
       this.#source = source;
-      yield { kind: "gap", source };
-      for (;;) {
-        const { done, value } = await next;
-        if (done) return { type: "broken", error: new Error("the runtime ended the stream") };
-        const hint = hintOf(value);
-        if (hint !== undefined) yield hint;
-        next = items.next();
+      queue.push({ kind: "gap", source });
+    };
+    const task = (name: string, work: (signal: AbortSignal) => Promise<void>): void =>
+      scope.spawn(name, async (taskSignal) => {
+        try {
+          await work(taskSignal);
+        } catch (error) {
+          if (error instanceof CriError) queue.end(endingOf(error));
+          else queue.fail(error);
+        }
+      });
+    task("read events", async (readSignal) => {
+      for await (const item of open(readSignal)) {
+        accept();
+        const hint = hintOf(item);
+        if (hint === undefined) continue;
+        if (source !== "containerd" || hint.kind !== "stopped") queue.push(hint);
+        else {
+          task(`see ${hint.id} stopped`, async (seeSignal) => {
+            await untilStopped(hint.id, this.#ports, seeSignal);
+            queue.push(hint);
+          });
+        }
       }
-    } catch (error) {
-      if (isAbort(error, signal) || !(error instanceof CriError)) throw error;
-      return error.code === "Unimplemented" ? { type: "notOffered" } : { type: "broken", error };
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-      // The iterator may sit in a read that nothing but the abort will end.
-      streaming.abort();
-      await items.return?.();
-    }
+      // A runtime whose events are switched off ends the stream at once and calls that success.
+      queue.end(
+        accepted ? { type: "broken", error: new Error("the runtime ended the stream") } : { type: "notOffered" },
+      );
+    });
+    task("await acceptance", async (acceptSignal) => {
+      await this.#accepted(acceptSignal);
+      accept();
+    });
+    return yield* queue.drain(signal);
   }
 
   /**
    * A runtime does not confirm a stream. But it takes requests in order, so once a later one is answered the stream has
    * reached it, and a refusal would follow within moments.
    */
-  async #accepted(signal: AbortSignal): Promise<undefined> {
+  async #accepted(signal: AbortSignal): Promise<void> {
     await this.#ports.runtime.version({ version: "" }, { signal, timeoutMs: answerWithinMs });
     await this.#ports.clock.sleep(refusalWithinMs, signal);
   }
+}
+
+function endingOf(error: CriError): Ending {
+  return error.code === "Unimplemented" ? { type: "notOffered" } : { type: "broken", error };
 }
 
 const criKinds = {

@@ -8,7 +8,6 @@ import {
   SandboxCreate,
   SandboxExit,
   SandboxStart,
-  TaskDelete,
   TaskExit,
   TaskOOM,
   TaskPaused,
@@ -41,16 +40,6 @@ for (const { type, bytes, want } of [
   {
     type: "TaskExit",
     bytes: TaskExit.encode(TaskExit.fromPartial({ containerId: "a", id: "exec-1" })).finish(),
-    want: undefined,
-  },
-  {
-    type: "TaskDelete",
-    bytes: TaskDelete.encode(TaskDelete.fromPartial({ containerId: "a" })).finish(),
-    want: { kind: "stopped", id: "a" },
-  },
-  {
-    type: "TaskDelete",
-    bytes: TaskDelete.encode(TaskDelete.fromPartial({ containerId: "a", id: "exec-1" })).finish(),
     want: undefined,
   },
   { type: "TaskOOM", bytes: TaskOOM.encode({ containerId: "a" }).finish(), want: { kind: "oom", id: "a" } },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { type ContainerHint, ContainerHints } from "../../src/cri/index.ts";
+import { type ContainerHint, ContainerHints, ContainerState, PodSandboxState } from "../../src/cri/index.ts";
 import { eventually, type Pods } from "./pods.ts";
 
 export function hintContract(pods: Pods): void {
@@ -24,6 +24,11 @@ export function hintContract(pods: Pods): void {
     await sees("created", id);
     await sees("started", id);
     await sees("stopped", id);
+    assert.equal(
+      (await pods.status(id)).state,
+      ContainerState.CONTAINER_EXITED,
+      "whoever looks after the hint sees it",
+    );
     await pods.runtime.execSync({
       containerId: await pods.start(pod, ["sleep", "100"], { attempt: 1 }),
       cmd: ["true"],
@@ -31,6 +36,7 @@ export function hintContract(pods: Pods): void {
     });
     await pods.runtime.stopPodSandbox({ podSandboxId: pod.id });
     await sees("stopped", pod.id);
+    assert.equal((await pods.sandboxStatus(pod.id)).state, PodSandboxState.SANDBOX_NOTREADY);
     await pods.remove(pod);
     await sees("deleted", id);
     await sees("deleted", pod.id);

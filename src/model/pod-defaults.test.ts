@@ -48,6 +48,17 @@ test("what is set stays", () => {
   assert.deepEqual(defaulted(spec), { ...spec, containers: [] });
 });
 
+test("both names of the service account are kept alike", () => {
+  for (const spec of [
+    { serviceAccount: "a" },
+    { serviceAccountName: "a" },
+    { serviceAccountName: "a", serviceAccount: "b" },
+  ]) {
+    const { serviceAccountName, serviceAccount } = defaulted(spec);
+    assert.deepEqual([serviceAccountName, serviceAccount], ["a", "a"]);
+  }
+});
+
 test("the result is deeply frozen and the input untouched", () => {
   const pod: Pod = { spec: { containers: [{ name: "c", ports: [{ containerPort: 1 }] }], hostNetwork: true } };
   const before = structuredClone(pod);

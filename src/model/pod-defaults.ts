@@ -18,8 +18,11 @@ function defaultPodSpec(spec: PodSpec): PodSpec {
   const hostNetwork = spec.hostNetwork === true;
   const { initContainers, ephemeralContainers, volumes, overhead, resources } = spec;
   const containers = spec.containers.map((container) => defaultContainer(container, hostNetwork));
+  const serviceAccountName = spec.serviceAccountName || spec.serviceAccount;
   const filled: PodSpec = {
     ...spec,
+    // The older name of the same field is still in use; both are kept alike.
+    ...(serviceAccountName && { serviceAccountName, serviceAccount: serviceAccountName }),
     containers,
     ...(initContainers && {
       initContainers: initContainers.map((container) => defaultContainer(container, hostNetwork)),

@@ -1,4 +1,6 @@
 // Where desired pods come from (manifest files, a URL, the API) and how they become one stream of changes.
+export type { ApiReferencePolicy } from "./api-references.ts";
+export { FileSource, type FileSourceSettings } from "./file-source.ts";
 export {
   allHostNamespaceSources,
   type HostNamespaceSettings,
@@ -6,6 +8,7 @@ export {
   parsePodSources,
   UnknownPodSourceError,
 } from "./host-namespaces.ts";
+export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
 export {
   type NotificationMode,
   type NotificationOf,
@@ -16,3 +19,5 @@ export {
   podSources,
 } from "./pod-change.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
+export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";
+export type { StaticPodSettings } from "./static-pod.ts";

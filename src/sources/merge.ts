@@ -29,7 +29,7 @@ export interface Merge {
   readonly updates: readonly IdentifiedPod[];
   readonly deletes: readonly IdentifiedPod[];
   readonly reconciles: readonly IdentifiedPod[];
-  /** Pods ignored because an earlier one of the same SET has the same name and namespace. */
+  /** Pods ignored because an earlier one of the same SET has the same name and namespace, or the same uid. */
   readonly duplicates: readonly IdentifiedPod[];
   readonly stored: StoredPods;
 }
@@ -45,12 +45,12 @@ export function mergeSet(known: StoredPods, source: PodSource, pods: readonly Id
   const names = new Set<string>();
   for (const incoming of pods) {
     const name = fullName(incoming);
-    if (names.has(name)) {
+    const uid = uidOf(incoming);
+    if (names.has(name) || stored.has(uid)) {
       duplicates.push(incoming);
       continue;
     }
     names.add(name);
-    const uid = uidOf(incoming);
     const before = known.get(uid);
     if (before === undefined) {
       const pod = withAnnotations(incoming, {

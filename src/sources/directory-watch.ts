@@ -1,0 +1,42 @@
+import { type FSWatcher, watch } from "node:fs";
+import { stat } from "node:fs/promises";
+
+/** Tells of changes in one directory as the kernel reports them (inotify). */
+export class DirectoryWatch {
+  readonly #onChange: (name: string) => void;
+  #watcher: FSWatcher | undefined;
+  #watched: string | undefined;
+
+  constructor(onChange: (name: string) => void) {
+    this.#onChange = onChange;
+  }
+
+  /**
+   * Makes sure that the directory now found at `path` is being watched, also when it took the place of another.
+   * Throws when it cannot be watched; calling again tries again.
+   */
+  async ensure(path: string): Promise<"already watched" | "newly watched"> {
+    const { dev, ino } = await stat(path, { bigint: true }).catch((error: unknown) => {
+      this.close();
+      throw error;
+    });
+    const identity = `${dev}:${ino}`;
+    if (this.#watched === identity) return "already watched";
+    this.close();
+    const watcher = watch(path, { persistent: true }, (_, name) => this.#onChange(name ?? ""));
+    // The directory may go away under the watch; the next call then finds out what is there now.
+    watcher.on("error", () => {
+      if (this.#watcher === watcher) this.close();
+      this.#onChange("");
+    });
+    this.#watcher = watcher;
+    this.#watched = identity;
+    return "newly watched";
+  }
+
+  close(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+    this.#watched = undefined;
+  }
+}

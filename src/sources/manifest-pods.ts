@@ -1,0 +1,58 @@
+import {
+  decodeManifest,
+  type IdentifiedPod,
+  isError,
+  locateProblem,
+  maxManifestBytes,
+  type Pod,
+  type PodList,
+  type Problem,
+} from "../model/index.ts";
+import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./static-pod.ts";
+
+export interface ManifestPods {
+  /** Empty when any problem is an error. */
+  readonly pods: readonly IdentifiedPod[];
+  readonly problems: readonly Problem[];
+}
+
+/** The pods that a manifest's bytes describe. Files hold one pod; a URL may also answer with a list. Never throws. */
+export async function podsOfManifest(
+  bytes: Uint8Array,
+  origin: ManifestOrigin,
+  settings: StaticPodSettings,
+): Promise<ManifestPods> {
+  const text = textOf(bytes);
+  if (typeof text !== "string") return { pods: [], problems: [text] };
+  const kinds = origin.source === "file" ? (["Pod"] as const) : (["Pod", "PodList"] as const);
+  const { object, problems, locate } = await decodeManifest(text, kinds);
+  if (object === undefined) return { pods: [], problems };
+  const made = itemsOf(object).map(([pod, prefix]) => {
+    const { pod: identified, problems: found } = makeStaticPod(pod, origin, settings);
+    return { pod: identified, problems: found.map((problem) => ({ ...problem, field: `${prefix}${problem.field}` })) };
+  });
+  const all = [...problems, ...made.flatMap((item) => item.problems).map((problem) => locateProblem(problem, locate))];
+  // One bad pod refuses the whole list: a half-applied list would be neither the old nor the new one.
+  if (all.some(isError)) return { pods: [], problems: all };
+  return { pods: made.flatMap(({ pod }) => pod ?? []), problems: all };
+}
+
+function itemsOf(object: Pod | PodList): readonly (readonly [pod: Pod, prefix: string])[] {
+  if (!("items" in object)) return [[object, ""]];
+  return object.items.map((pod, index) => [pod, `items[${index}].`]);
+}
+
+function textOf(bytes: Uint8Array): string | Problem {
+  if (bytes.byteLength > maxManifestBytes) {
+    return wholeFile(`The manifest is larger than ${maxManifestBytes / 1024 / 1024} MiB`);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return wholeFile("The manifest is not UTF-8 text");
+  }
+}
+
+function wholeFile(message: string): Problem {
+  return { severity: "error", field: "", message };
+}

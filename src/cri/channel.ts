@@ -1,5 +1,5 @@
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { toCriError } from "./errors.ts";
+import { CriError, toCriError } from "./errors.ts";
 import type { MethodDefinition, RequestOf, ResponseOf } from "./services.ts";
 
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -16,6 +16,8 @@ export interface WireCall {
 /** One connection to a unix socket, kept and renewed by the gRPC library. Calls fail at once while there is none. */
 export class GrpcChannel {
   readonly #client: Client;
+  readonly #active = new Set<{ cancel(): void }>();
+  #closed = false;
 
   constructor(socketPath: string) {
     this.#client = new Client(`unix:${socketPath}`, credentials.createInsecure(), {
@@ -27,11 +29,15 @@ export class GrpcChannel {
       // Otherwise the runtime and image channels would share one connection.
       "grpc.use_local_subchannel_pool": 1,
       "grpc.enable_http_proxy": 0,
+      "grpc.enable_channelz": 0,
       "grpc.service_config_disable_resolution": 1,
     });
   }
 
+  /** Calls in flight and later ones fail as Canceled. */
   close(): void {
+    this.#closed = true;
+    for (const call of this.#active) call.cancel();
     this.#client.close();
   }
 
@@ -42,6 +48,7 @@ export class GrpcChannel {
     { operation, deadline, signal, headers = {} }: WireCall,
   ): Promise<ResponseOf<Method>> {
     signal?.throwIfAborted();
+    this.#refuseIfClosed(operation);
     return await new Promise((resolve, reject) => {
       const onAbort = (): void => {
         call.cancel();
@@ -56,10 +63,12 @@ export class GrpcChannel {
         deadline === undefined ? {} : { deadline },
         (error, response) => {
           signal?.removeEventListener("abort", onAbort);
+          this.#active.delete(call);
           if (error !== null) reject(toCriError(operation, error));
           else resolve(response as ResponseOf<Method>);
         },
       );
+      this.#active.add(call);
       signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
@@ -72,6 +81,7 @@ export class GrpcChannel {
     { operation, deadline, signal, headers = {} }: WireCall,
   ): AsyncGenerator<ResponseOf<Method>, void> {
     signal?.throwIfAborted();
+    this.#refuseIfClosed(operation);
     const call = this.#client.makeServerStreamRequest(
       `/${service}/${method.name}`,
       (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
@@ -82,6 +92,7 @@ export class GrpcChannel {
     );
     // Cancelling a stream nobody reads any more still emits an error, which must not become an uncaught one.
     call.on("error", () => {});
+    this.#active.add(call);
     const onAbort = (): void => call.cancel();
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
@@ -91,8 +102,13 @@ export class GrpcChannel {
       throw toCriError(operation, error);
     } finally {
       signal?.removeEventListener("abort", onAbort);
+      this.#active.delete(call);
       call.cancel();
     }
+  }
+
+  #refuseIfClosed(operation: string): void {
+    if (this.#closed) throw new CriError("Canceled", operation, "the client has been closed");
   }
 }
 

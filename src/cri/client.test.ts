@@ -327,6 +327,29 @@ test("a killed runtime fails the calls in flight as Unavailable; the same client
   assert.equal(client.health().unansweredInARow, 0);
 });
 
+test("closing fails the calls in flight and those to come, and leaves nothing behind", async (t) => {
+  const { client } = await connect(t, {
+    runtime: {
+      version: async () => version,
+      startContainer: async () => await never,
+      async *getContainerEvents() {
+        yield await never;
+      },
+    },
+  });
+  const call = client.runtime.startContainer({ containerId: "x" });
+  const stream = client.runtime.getContainerEvents({})[Symbol.asyncIterator]().next();
+  const outcomes = [
+    assert.rejects(call, hasCode("Canceled", "startContainer")),
+    assert.rejects(stream, hasCode("Canceled", "getContainerEvents")),
+  ];
+  await client.runtime.version({ version: "" });
+  client.close();
+  await Promise.all(outcomes);
+  await assert.rejects(client.runtime.version({ version: "" }), hasCode("Canceled", "version"));
+  assert.deepEqual(client.health().pending, []);
+});
+
 test("the image service has its own endpoint and its own connection", async (t) => {
   const directory = await folder(t);
   const runtime = await serveRuntime({ runtime: { version: async () => version } }, join(directory, "runtime.sock"));

@@ -69,7 +69,7 @@ export class CriClient {
     });
   }
 
-  /** Fails the calls in flight and lets the connections go. */
+  /** Lets the connections go; calls in flight and later ones fail as Canceled. */
   close(): void {
     this.#runtimeChannel.close();
     this.#imageChannel.close();

@@ -37,7 +37,7 @@ const maxMessageBytes = 16 * 1024 * 1024;
 
 /** Offers CRI services on a unix socket, so that anything that speaks CRI can talk to them. */
 export async function serveRuntime(services: ServedServices, socketPath: string): Promise<ServedRuntime> {
-  const server = new Server({ "grpc.max_receive_message_length": maxMessageBytes });
+  const server = new Server({ "grpc.max_receive_message_length": maxMessageBytes, "grpc.enable_channelz": 0 });
   for (const [definition, service] of [
     [RuntimeServiceDefinition, services.runtime],
     [ImageServiceDefinition, services.images],

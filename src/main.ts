@@ -8,6 +8,9 @@ const [firstWord = "", ...otherWords] = process.argv.slice(2);
 const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDescriptor(2) };
 const logWriter = new LogWriter(outlet, defaultLogSettings);
 const lastWordsWithinMs = 500;
+const commandNames = ["up", "down", "config", "version", "why", "blame"] as const;
+type CommandName = (typeof commandNames)[number];
+const commands: ReadonlySet<string> = new Set(commandNames);
 
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT"] as const) {
@@ -24,13 +27,21 @@ await leave(await (command === undefined ? runDaemon() : command(otherWords, com
 
 /** The commands for people; without one this is the daemon. Neither loads the other's code. */
 async function commandNamed(name: string): Promise<Command | undefined> {
-  switch (name) {
+  if (!commands.has(name)) return undefined;
+  const cli = await import("./cli/index.ts");
+  switch (name as CommandName) {
     case "up":
-      return (await import("./cli/index.ts")).upCommand;
+      return cli.upCommand;
     case "down":
-      return (await import("./cli/index.ts")).downCommand;
-    default:
-      return undefined;
+      return cli.downCommand;
+    case "config":
+      return cli.configCommand;
+    case "version":
+      return cli.versionCommand;
+    case "why":
+      return cli.whyCommand;
+    case "blame":
+      return cli.blameCommand;
   }
 }
 

@@ -1,8 +1,10 @@
-import type { Clock, LogSettings, LogWriter } from "../base/index.ts";
+import type { Clock, Logger, LogSettings, LogWriter } from "../base/index.ts";
 import {
   type AgentConfig,
   type ConfigWarning,
   describeProblem,
+  effectiveFields,
+  effectiveFlags,
   type InvalidConfig,
   type LoggingConfiguration,
   loadConfig,
@@ -27,6 +29,8 @@ export interface DaemonProcess {
   readonly print: (text: string) => void;
 }
 
+const secretFlags: ReadonlySet<string> = new Set(["manifest-url-header", "storage-driver-password"]);
+
 /** Loads the configuration and runs the agent until `stop` is aborted; the result is the exit code. */
 export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal): Promise<number> {
   const { clock, logWriter, pid, isRoot, service } = daemon;
@@ -47,6 +51,11 @@ export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal): Promi
   const { config } = loaded;
   logWriter.configure(logSettings(config.kubelet.logging));
   announce(config.warnings, logWriter);
+  announceUnheeded(config, log.named("config"));
+  for (const [name, value] of Object.entries(config.flagTexts)) {
+    const shown = secretFlags.has(name) && value !== "" ? "<masked>" : value;
+    log.debug(1, `FLAG: --${name}=${JSON.stringify(shown)}`);
+  }
   const configz = toConfigz(config);
   log.debug(5, "Effective configuration", { config: withoutHeaderValues(configz, config) });
   const around = { clock, log, logControl: logWriter, configz: () => configz, service, pid, isRoot };
@@ -72,9 +81,18 @@ function announce(warnings: readonly ConfigWarning[], logWriter: LogWriter): voi
 }
 
 /** One problem is a line; of several each has its own. */
-function complaint({ message, problems }: InvalidConfig): string {
+function complaint({ message, step, problems }: InvalidConfig): string {
   if (problems.length < 2) return message;
-  return [`${problems.length} problems with the configuration:`, ...problems.map(describeProblem)].join("\n  ");
+  return [`${step}${problems.length} problems`, ...problems.map(describeProblem)].join("\n  ");
+}
+
+/** What a user asked for and does not get must not pass in silence. */
+function announceUnheeded(config: AgentConfig, log: Logger): void {
+  const given = [...effectiveFields(config), ...effectiveFlags(config)].filter(
+    ({ origin }) => origin.from !== "default",
+  );
+  const settings = given.filter(({ effect }) => effect === "not yet").map(({ name }) => name);
+  if (settings.length > 0) log.warn("These settings are read and checked, but nothing acts on them yet", { settings });
 }
 
 /** Headers for the manifest URL may carry credentials; a log is not the place for them. */

@@ -8,6 +8,8 @@ import type { ConnectedRuntime } from "./runtime-link.ts";
 /** Everything the pods' side of the agent is built from. */
 export interface AgentParts {
   readonly config: AgentConfig;
+  /** --root-dir in canonical form. */
+  readonly rootDir: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly health: HealthRegistry;

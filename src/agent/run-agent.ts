@@ -93,7 +93,8 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   await service.tell({ status: `Connected to ${runtime.identity.name} ${runtime.identity.version}` });
   await using podLoops = new TaskScope();
   ending.follow(podLoops);
-  const engine = await startPods({ config, clock, log, health, cri: link.cri, runtime, machine, cgroups }, podLoops);
+  const parts = { config, rootDir, clock, log, health, cri: link.cri, runtime, machine, cgroups };
+  const engine = await startPods(parts, podLoops);
   views.attach(engine.views);
   log.info("Started nodelet");
   await ending.reached();

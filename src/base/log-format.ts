@@ -1,6 +1,6 @@
 import { explain } from "./errors.ts";
 import type { LogFields } from "./log.ts";
-import { namesSecret, redactingReplacer, redactText } from "./redact.ts";
+import { isSecret, redactingReplacer, redactText } from "./redact.ts";
 
 export interface LogRecord {
   readonly severity: "info" | "warning" | "error" | "fatal";
@@ -55,7 +55,7 @@ function withoutReserved(fields: LogFields | undefined, head: Readonly<Record<st
 }
 
 function fieldText(key: string, value: unknown): string {
-  if (namesSecret(key) && value !== "" && value !== null) return '="<masked>"';
+  if (isSecret(key, value)) return '="<masked>"';
   if (typeof value === "string") return textValue(redactText(value));
   if (value instanceof Error) return textValue(redactText(explain(value)));
   if (value instanceof Date) return textValue(Number.isNaN(value.getTime()) ? "invalid date" : value.toISOString());

@@ -70,6 +70,12 @@ for (const [name, fields, expected] of [
     allMasked("token", "bearer_token", "Password"),
   ],
   ["secret in an object", { a: { auth: "abc", user: "u" } }, 'a={"auth":"<masked>","user":"u"}'],
+  [
+    "an object of such a name is looked into",
+    { a: { auth: { mode: "x", token: "y" } } },
+    'a={"auth":{"mode":"x","token":"<masked>"}}',
+  ],
+  ["a list of such a name", { a: { Authorization: ["x"] } }, 'a={"Authorization":"<masked>"}'],
   ["the name of a Secret object is none", { secret: "default/creds" }, 'secret="default/creds"'],
   ["password in a URL", { url: "http://me:pw@host/x" }, 'url="http://me:<masked>@host/x"'],
   ["bearer in a text", { a: "Authorization: Bearer abcdefgh.i1" }, 'a="Authorization: Bearer <masked>"'],

@@ -16,8 +16,13 @@ const secretNames = new Set([
   "token",
 ]);
 
-/** True for a field whose value is a secret by its name, in whatever case and word separation it is written. */
-export function namesSecret(name: string): boolean {
+/**
+ * True for a value that is secret by the name of its field, in whatever case and word separation that is written.
+ * An object is looked into instead: `authorization: { mode }` is a setting.
+ */
+export function isSecret(name: string, value: unknown): boolean {
+  if (value === null || value === undefined || value === "") return false;
+  if (typeof value === "object" && !Array.isArray(value)) return false;
   return secretNames.has(name.replace(/[-_]/g, "").toLowerCase());
 }
 
@@ -32,7 +37,7 @@ export function redactText(text: string): string {
 
 /** For JSON.stringify: masks what is secret by name or form, and names what JSON has no words for. */
 export function redactingReplacer(key: string, value: unknown): unknown {
-  if (value !== null && value !== undefined && value !== "" && namesSecret(key)) return masked;
+  if (isSecret(key, value)) return masked;
   switch (typeof value) {
     case "string":
       return redactText(value);

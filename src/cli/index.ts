@@ -2,6 +2,7 @@
 export { configCommand } from "./config-command.ts";
 export { downCommand } from "./down.ts";
 export type { Command, CommandIo } from "./io.ts";
+export { blameCommand, whyCommand } from "./ledger-command.ts";
 export { LocalClient } from "./local-client.ts";
 export { upCommand } from "./up.ts";
 export { versionCommand } from "./version-command.ts";

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DaemonHome, freePort } from "../support/daemon.ts";
+import { DaemonHome, freePort, nodelet } from "../support/daemon.ts";
 import { DatagramReceiver } from "../support/datagram-receiver.ts";
 import { serveMinimalRuntime } from "../support/minimal-runtime.ts";
 
@@ -193,6 +193,38 @@ for (const { name, args, env, fields, complaints } of [
     assert.match(agent.stderr, /"command failed" err=/);
     for (const complaint of complaints) assert.match(agent.stderr, complaint);
     assert.doesNotMatch(agent.stderr, stackLine);
+  });
+}
+
+test("says which settings nothing acts on yet, and every flag at -v=1, but no credentials", async () => {
+  await using home = await DaemonHome.create();
+  const header = "--manifest-url-header=Authorization:Bearer s3cret-t0ken";
+  const agent = home.start({ args: ["-v=5", "--node-labels=a=b", header] });
+  await agent.isUp();
+  agent.signal("SIGTERM");
+  await agent.exited;
+  assert.match(agent.stderr, /Flag --manifest-url-header has been deprecated/);
+  assert.match(
+    agent.stderr,
+    /W.*"These settings are read and checked, but nothing acts on them yet" settings=.*"--node-labels"/,
+  );
+  assert.match(agent.stderr, /"FLAG: --node-labels=\\"a=b\\""/);
+  assert.match(agent.stderr, /"FLAG: --manifest-url-header=\\"<masked>\\""/);
+  assert.match(agent.stderr, /"Effective configuration" config=.*"staticPodURLHeader":\{"Authorization":"<masked>"\}/);
+  assert.doesNotMatch(agent.stderr, /s3cret-t0ken/);
+});
+
+for (const { words, code, out } of [
+  { words: ["version"], code: 0, out: /^nodelet \d/ },
+  { words: ["--version"], code: 0, out: /^Kubernetes v1\.34\.\d+\n$/ },
+  { words: ["config", "--check"], code: 0, out: /valid/ },
+  { words: ["config", "--check", "--max-pods=-1"], code: 1, out: /^$/ },
+  { words: ["--help"], code: 0, out: /Usage:/ },
+]) {
+  test(`nodelet ${words.join(" ")}: exit ${code}`, () => {
+    const { status, stdout } = spawnSync(nodelet, words, { encoding: "utf8" });
+    assert.equal(status, code);
+    assert.match(stdout, out);
   });
 }
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/base/index.ts";
 import { loadSyscalls, readMounts, unmountFlags } from "../../src/host/index.ts";
 
-const binary = fileURLToPath(new URL("../../bin/nodelet", import.meta.url));
+export const nodelet = fileURLToPath(new URL("../../bin/nodelet", import.meta.url));
 
 /** A place for one agent: root directory, configuration, ports. Leaves nothing behind, mounts included. */
 export class DaemonHome implements AsyncDisposable {
@@ -88,14 +88,14 @@ export class Daemon {
     stderr: number | "pipe",
   ) {
     this.#home = home;
-    this.#child = spawn(binary, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", stderr] });
+    this.#child = spawn(nodelet, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", stderr] });
     this.#child.stdout?.on("data", (chunk) => (this.stdout += String(chunk)));
     this.#child.stderr?.on("data", (chunk) => (this.stderr += String(chunk)));
     this.exited = once(this.#child, "close").then(([code, signal]) => ({ code, signal }));
   }
 
   get pid(): number {
-    if (this.#child.pid === undefined) throw new Error(`${binary} could not be started`);
+    if (this.#child.pid === undefined) throw new Error(`${nodelet} could not be started`);
     return this.#child.pid;
   }
 

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { FakeClock, settle } from "../../test/support/fake-clock.ts";
+import { serveMinimalRuntime } from "../../test/support/minimal-runtime.ts";
+import { silentLogger, systemClock } from "../base/index.ts";
+import { CgroupDriver, CriError, UnsupportedRuntimeError } from "../cri/index.ts";
+import { type ServedServices, serveRuntime } from "../hollow/index.ts";
+import { HealthRegistry } from "../server/index.ts";
+import { RuntimeLink } from "./runtime-link.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "nodelet-link-"));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const never = new AbortController().signal;
+
+const version = async () => ({
+  version: "0.1.0",
+  runtimeName: "r",
+  runtimeVersion: "1",
+  runtimeApiVersion: "v1",
+});
+const images = { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) };
+
+function link(name: string, changes: { cgroupDriver?: string; endpoint?: string } = {}) {
+  const socket = join(directory, `${name}.sock`);
+  const clock = systemClock;
+  const health = new HealthRegistry(clock);
+  const warnings: string[] = [];
+  const log = { ...silentLogger, warn: (message: string) => warnings.push(message) };
+  const settings = {
+    containerRuntimeEndpoint: changes.endpoint ?? `unix://${socket}`,
+    imageServiceEndpoint: "",
+    runtimeRequestTimeoutMs: 5_000,
+    cgroupDriver: changes.cgroupDriver ?? "cgroupfs",
+  };
+  const made = new RuntimeLink(settings, { clock, log, health });
+  return { made, socket, warnings, state: () => health.read().find(({ name }) => name === "runtime")?.health };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await systemClock.sleep(10, never);
+}
+
+test("health: not tried, waiting with the reason, connected, gone, and back", async () => {
+  const { made, socket, state } = link("life");
+  using _closed = made;
+  assert.match(JSON.stringify(state()), /waiting.*not tried yet/);
+  const connected = made.connect(never);
+  await until(() => /waiting.*ENOENT/.test(JSON.stringify(state())));
+  const runtime = await serveMinimalRuntime(socket);
+  assert.deepEqual((await connected).identity.name, "minimal");
+  assert.equal(state()?.state, "ok");
+  await runtime.kill();
+  await assert.rejects(made.cri.runtime.version({ version: "0.1.0" }), CriError);
+  assert.match(JSON.stringify(state()), /"waiting","reason":"the container runtime at unix:.* does not answer: /);
+  await using _back = await serveMinimalRuntime(socket);
+  for (let answered = false; !answered; ) {
+    answered = await made.cri.runtime.version({ version: "0.1.0" }).then(
+      () => true,
+      () => false,
+    );
+    if (!answered) await systemClock.sleep(50, never);
+  }
+  assert.equal(state()?.state, "ok");
+});
+
+for (const { name, runtimeConfig, configured, expected } of [
+  {
+    name: "systemd",
+    runtimeConfig: async () => ({ linux: { cgroupDriver: CgroupDriver.SYSTEMD } }),
+    configured: "cgroupfs",
+    expected: "systemd",
+  },
+  {
+    name: "cgroupfs",
+    runtimeConfig: async () => ({ linux: { cgroupDriver: CgroupDriver.CGROUPFS } }),
+    configured: "systemd",
+    expected: "cgroupfs",
+  },
+  { name: "no opinion", runtimeConfig: async () => ({ linux: undefined }), configured: "systemd", expected: "systemd" },
+  { name: "no such call", runtimeConfig: undefined, configured: "systemd", expected: "systemd" },
+] as const) {
+  test(`cgroup driver: the runtime says ${name}, configured is ${configured}`, async () => {
+    const { made, socket } = link(`driver-${name.replaceAll(" ", "-")}`, { cgroupDriver: configured });
+    using _closed = made;
+    const runtime = runtimeConfig === undefined ? { version } : { version, runtimeConfig };
+    await using _served = await serveRuntime({ runtime, images } as ServedServices, socket);
+    assert.equal((await made.connect(never)).cgroupDriver, expected);
+  });
+}
+
+test("a configured driver that nobody knows is refused when the runtime has no opinion", async () => {
+  const { made, socket } = link("odd", { cgroupDriver: "magic" });
+  using _closed = made;
+  await using _served = await serveRuntime({ runtime: { version }, images }, socket);
+  await assert.rejects(made.connect(never), /cgroupDriver "magic" is unknown; want "systemd" or "cgroupfs"/);
+});
+
+test("a runtime with another contract is a failure, not a wait", async () => {
+  const { made, socket, state } = link("other");
+  using _closed = made;
+  const runtime = { version: async () => ({ ...(await version()), version: "9.9" }) };
+  await using _served = await serveRuntime({ runtime, images }, socket);
+  await assert.rejects(made.connect(never), UnsupportedRuntimeError);
+  assert.equal(state()?.state, "failed");
+});
+
+test("a bare path as endpoint works, with a word about it", async () => {
+  const { made, socket, warnings } = link("bare", { endpoint: join(directory, "bare.sock") });
+  using _closed = made;
+  await using _served = await serveMinimalRuntime(socket);
+  await made.connect(never);
+  assert.match(warnings.join(), /is deprecated, please use the full URL "unix:\/\//);
+});
+
+test("the wait ends with its signal", async () => {
+  const { made } = link("nobody");
+  using _closed = made;
+  const stop = new AbortController();
+  const waiting = assert.rejects(made.connect(stop.signal), /enough/);
+  stop.abort(new Error("enough"));
+  await waiting;
+});
+
+test("the age of the last answer follows the clock", async () => {
+  // Deadlines travel as wall-clock time, which the other end reads on its real clock.
+  const clock = new FakeClock(systemClock.now());
+  const health = new HealthRegistry(clock);
+  const socket = join(directory, "aging.sock");
+  const settings = { containerRuntimeEndpoint: `unix://${socket}`, imageServiceEndpoint: "", cgroupDriver: "cgroupfs" };
+  using made = new RuntimeLink({ ...settings, runtimeRequestTimeoutMs: 60_000 }, { clock, log: silentLogger, health });
+  await using _served = await serveMinimalRuntime(socket);
+  let connected = false;
+  const connecting = made.connect(never).then(() => {
+    connected = true;
+  });
+  while (!connected) await settle(1);
+  await connecting;
+  await clock.advance(30_000);
+  assert.equal(health.read()[0]?.provenMs, 30_000);
+});

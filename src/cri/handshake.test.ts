@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { FakeClock } from "../../test/support/fake-clock.ts";
+import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import type { LogFields, Logger } from "../base/index.ts";
-import { silentLogger } from "../base/index.ts";
+import { silentLogger, systemClock } from "../base/index.ts";
+import { FakeRuntime, serveRuntime } from "../hollow/index.ts";
+import { CriClient } from "./client.ts";
 import { CriError } from "./errors.ts";
 import { ImageFsInfoResponse, type VersionResponse } from "./gen/index.ts";
 import { RuntimeHandshake, UnsupportedRuntimeError } from "./handshake.ts";
@@ -93,4 +98,25 @@ test("a socket without CRI is waited for too, with the likely reason", async () 
   stopping.abort();
   await outcome;
   assert.equal(clock.pendingTimers, 0);
+});
+
+test("over a real socket: started before the runtime, the agent finds it once it listens", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "cri-handshake-"));
+  const socketPath = join(directory, "runtime.sock");
+  const client = new CriClient(
+    { runtimeEndpoint: `unix://${socketPath}`, requestTimeoutMs: 60_000 },
+    { clock: systemClock },
+  );
+  const { runtime, images } = client;
+  const handshake = new RuntimeHandshake({ runtime, images, clock: systemClock, log: silentLogger });
+  const identity = handshake.run(AbortSignal.timeout(60_000));
+  while (handshake.state.phase !== "connecting" || handshake.state.lastError === undefined) await settle();
+  assert.match(handshake.state.lastError, /cannot reach the container runtime: connect ENOENT .*runtime\.sock/);
+  const server = await serveRuntime(new FakeRuntime({ clock: systemClock, version: "9.9.9" }), socketPath);
+  t.after(async () => {
+    client.close();
+    await server.kill();
+    await rm(directory, { recursive: true });
+  });
+  assert.equal((await identity).version, "9.9.9");
 });

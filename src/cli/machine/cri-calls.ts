@@ -81,8 +81,9 @@ export function readFields(message: Buffer): ReadonlyMap<number, readonly Buffer
 }
 
 async function call(endpoint: string, method: string, request: Buffer, clock: Clock): Promise<Buffer> {
-  // By its default export: bundled, a lazily imported CommonJS package has no other.
-  const { default: grpc } = await import("@grpc/grpc-js");
+  // Bundled, a lazily imported CommonJS package has only a default export; run by tsx, this one has none.
+  const imported = await import("@grpc/grpc-js");
+  const grpc = imported.default ?? imported;
   const client = new grpc.Client(endpoint, grpc.credentials.createInsecure());
   const same = (bytes: Buffer): Buffer => bytes;
   const limit = { deadline: clock.now() + 60_000 };

@@ -12,7 +12,9 @@ const rounds = Number(process.argv[3] ?? 3);
 await using containerd = await startContainerd();
 await using agent = await TestAgent.start(containerd);
 await using moments = new PodMoments(agent);
-using raw = new RawRuntime(containerd);
+// The agent would take pods it does not know for orphans, so the bare calls go to a runtime of their own.
+await using otherContainerd = await startContainerd();
+using raw = new RawRuntime(otherContainerd);
 const results: { all: number; first: number; rawAll: number; rawFirst: number; gone: number; rawGone: number }[] = [];
 
 for (let round = 0; round < rounds; round++) {

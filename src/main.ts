@@ -71,6 +71,7 @@ async function runDaemon(): Promise<number> {
     {
       argv: process.argv.slice(2),
       cwd: process.cwd(),
+      env,
       service,
       pid,
       isRoot: process.geteuid?.() === 0,

@@ -20,6 +20,7 @@ export interface DaemonProcess {
   /** The words after the program's name. */
   readonly argv: readonly string[];
   readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly service: ServiceEnvironment;
   readonly pid: number;
   readonly isRoot: boolean;
@@ -58,7 +59,10 @@ export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal): Promi
   }
   const configz = toConfigz(config);
   log.debug(5, "Effective configuration", { config: withoutHeaderValues(configz, config) });
-  const around = { clock, log, logControl: logWriter, configz: () => configz, service, pid, isRoot };
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(daemon.env)) if (value !== undefined) environment[name] = value;
+  const surroundings = { workDir: daemon.cwd, homeDir: environment["HOME"], environment };
+  const around = { clock, log, logControl: logWriter, configz: () => configz, service, surroundings, pid, isRoot };
   try {
     await runAgent(config, around, stop);
     return 0;

@@ -1,4 +1,4 @@
-import { criCodeOf, type RuntimeService } from "../cri/index.ts";
+import { CriError, type RuntimeService } from "../cri/index.ts";
 import type { ExecInContainer } from "../probes/index.ts";
 
 /** Runs commands in containers for probes and hooks. */
@@ -12,8 +12,10 @@ export function execThrough(runtime: RuntimeService): ExecInContainer {
       );
       return { type: "exited", exitCode, stdout, stderr };
     } catch (error) {
-      if (criCodeOf(error) === "DeadlineExceeded") return { type: "timedOut" };
-      throw error;
+      if (!(error instanceof CriError)) throw error;
+      if (error.code === "DeadlineExceeded") return { type: "timedOut" };
+      // Users know such failures by the text that gRPC gives them.
+      throw new Error(error.rpcText, { cause: error });
     }
   };
 }

@@ -1,21 +1,30 @@
 import { join } from "node:path";
 import { type Clock, type Ledger, type Logger, messageOf } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
-import type { ImageService } from "../cri/index.ts";
+import type { ImageService, PodSandboxConfig } from "../cri/index.ts";
 import {
   CredentialPlugin,
   Credentials,
   ImageAccess,
   ImageError,
+  ImagePrefetch,
   ImagePuller,
+  type ImageRequest,
   imageOf,
   loadCredentialProviders,
   NodeCredentials,
   PullRecords,
   type VerificationPolicy,
 } from "../images/index.ts";
-import { type PodUid, type RecordPodEvent, uidOf } from "../model/index.ts";
-import { type ContainerImage, StartError, type StarterPorts } from "../runtime/index.ts";
+import {
+  type Container,
+  type ContainerKind,
+  type IdentifiedPod,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../model/index.ts";
+import { StartError, type StarterPorts } from "../runtime/index.ts";
 
 export interface ImageParts {
   readonly config: AgentConfig;
@@ -35,7 +44,7 @@ export interface ProcessSurroundings {
 }
 
 /** Connects pulling to the starts of containers. */
-export async function startImages(parts: ImageParts): Promise<StarterPorts["ensureImage"]> {
+export async function startImages(parts: ImageParts): Promise<Pick<StarterPorts, "ensureImage" | "prefetchImage">> {
   const { config, clock, ledger } = parts;
   const { kubelet, gates } = config;
   const puller = new ImagePuller(
@@ -57,20 +66,29 @@ export async function startImages(parts: ImageParts): Promise<StarterPorts["ensu
       onPull() {},
     },
   );
-  return async (pod, kind, container, sandboxConfig, signal) => {
-    const span = ledger.begin(uidOf(pod), "pull", container.image ?? "");
-    try {
-      const request = { pod, ...imageOf({ kind, container }), pullSecrets: [], sandboxConfig, runtimeHandler: "" };
-      const { imageRef, image } = await puller.ensure(request, signal);
-      span.end();
-      const found: ContainerImage = { ref: imageRef, uid: image.uid?.value, username: image.username };
-      return found;
-    } catch (error) {
-      span.fail(messageOf(error));
-      if (!(error instanceof ImageError)) throw error;
-      const { reason, message, nextTryAt } = error;
-      throw new StartError(reason, message, { cause: error, ...(nextTryAt === undefined ? {} : { nextTryAt }) });
-    }
+  const prefetch = new ImagePrefetch(puller);
+  const requestOf = (
+    pod: IdentifiedPod,
+    kind: ContainerKind,
+    container: Container,
+    sandboxConfig: PodSandboxConfig,
+  ): ImageRequest => ({ pod, ...imageOf({ kind, container }), pullSecrets: [], sandboxConfig, runtimeHandler: "" });
+  return {
+    prefetchImage: (pod, kind, container, sandbox, signal) =>
+      prefetch.begin(requestOf(pod, kind, container, sandbox), signal),
+    async ensureImage(pod, kind, container, sandbox, signal) {
+      const span = ledger.begin(uidOf(pod), "pull", container.image ?? "");
+      try {
+        const { imageRef, image } = await prefetch.ensure(requestOf(pod, kind, container, sandbox), signal);
+        span.end();
+        return { ref: imageRef, uid: image.uid?.value, username: image.username };
+      } catch (error) {
+        span.fail(messageOf(error));
+        if (!(error instanceof ImageError)) throw error;
+        const { reason, message, nextTryAt } = error;
+        throw new StartError(reason, message, { cause: error, ...(nextTryAt === undefined ? {} : { nextTryAt }) });
+      }
+    },
   };
 }
 

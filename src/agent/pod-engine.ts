@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Clock, isAbort, Ledger, type Logger, type TaskScope } from "../base/index.ts";
+import { type Clock, isAbort, type Ledger, type Logger, type TaskScope } from "../base/index.ts";
 import type { ContainerHint, RuntimeService } from "../cri/index.ts";
 import {
   containerHash,
@@ -51,6 +51,7 @@ export interface PodEngine {
 export interface PodEngineParts {
   readonly clock: Clock;
   readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
   readonly runtime: RuntimeService;
   readonly runtimeName: string;
   readonly hints: {
@@ -64,21 +65,25 @@ export interface PodEngineParts {
   readonly legacyLogDir: string;
   readonly cgroups: PodSetupPorts["cgroups"];
   readonly volumes: PodVolumes;
-  readonly ensureImage: StarterPorts["ensureImage"];
+  readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
+  readonly releaseUserIds: (uid: PodUid) => void;
   readonly settings: {
     readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
     readonly startSlots: number;
     readonly runtimeRequestTimeoutMs: number;
+    readonly minimumContainerAgeMs: number;
+    readonly maxDeadPerContainer: number;
+    /** Negative: no limit. */
+    readonly maxDeadContainers: number;
   };
 }
 
 export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngine {
-  const { clock, log, runtime, node, mux, recordPodEvent } = parts;
+  const { clock, log, ledger, runtime, node, mux, recordPodEvent } = parts;
   const podsDir = join(node.rootDir, "pods");
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
-  const ledger = new Ledger<PodUid>(clock);
   const observer = new PodObserver({ runtime, clock });
   const statuses = new StatusStore(log.named("status"));
   const memory = new PodMemoryFiles(scope, { podsDir, log: log.named("memory") });
@@ -119,7 +124,10 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     cgroups: parts.cgroups,
     removeFromRuntime: async (uid, signal) =>
       removePodFromRuntime(await observer.inspect(uid, signal), runtime, logs, signal),
-    forget: (uid) => memory.forget(uid),
+    forget: (uid) => {
+      memory.forget(uid);
+      parts.releaseUserIds(uid);
+    },
   });
   const sandboxContext = (pod: IdentifiedPod): SandboxContext =>
     sandboxContextOf(node, runtimeStatus.handlers, pod.spec.runtimeClassName ?? "");
@@ -147,7 +155,8 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       subPaths: parts.volumes.subPaths,
       containerIdOf: (name) => newestOf(observed, name)?.id,
     }),
-    ensureImage: parts.ensureImage,
+    ensureImage: parts.images.ensureImage,
+    prefetchImage: parts.images.prefetchImage,
     runPostStart: async (pod, container, id, signal) => {
       const result = await hooks.postStart({ pod, container, id }, signal);
       return result.type === "failed" ? result.message : undefined;

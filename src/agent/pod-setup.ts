@@ -48,10 +48,10 @@ export class PodSetup implements PodSetupPort {
     ]);
   }
 
-  async release(uid: PodUid, pod: IdentifiedPod | undefined): Promise<void> {
+  async release(uid: PodUid, _pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void> {
     await this.#step(uid, "cleanup", async () => {
       await this.#ports.volumes.unmount(uid);
-      await this.#ports.cgroups.remove(uid, pod);
+      await this.#ports.cgroups.remove(uid, signal);
     });
   }
 
@@ -94,7 +94,7 @@ export interface PodSetupPorts {
   readonly volumes: PodVolumes;
   readonly cgroups: {
     ensure(pod: IdentifiedPod): Promise<void>;
-    remove(uid: PodUid, pod: IdentifiedPod | undefined): Promise<void>;
+    remove(uid: PodUid, signal: AbortSignal): Promise<void>;
   };
   /** Removes containers with their logs, then sandboxes. */
   readonly removeFromRuntime: (uid: PodUid, signal: AbortSignal) => Promise<void>;

@@ -1,9 +1,27 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { join } from "node:path";
+import { type Clock, Ledger, type Logger, type TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
-import type { CriClient } from "../cri/index.ts";
-import type { CgroupLayout, Machine } from "../host/index.ts";
+import { ContainerHints, type CriClient } from "../cri/index.ts";
+import { type CgroupLayout, isAppArmorEnabled, type Machine, nodeAddresses } from "../host/index.ts";
+import type { PodUid } from "../model/index.ts";
+import {
+  Admission,
+  appArmorHandler,
+  groupsPolicyHandler,
+  hostPortsHandler,
+  osHandler,
+  sysctlHandler,
+} from "../pods/index.ts";
+import { defaultUserIdPool, normalSysctlName, UserIds } from "../runtime/index.ts";
 import type { HealthRegistry, LocalViews } from "../server/index.ts";
+import { emptyDirKind, hostPathKind, PodVolumes } from "../volumes/index.ts";
+import { startCgroups } from "./cgroups.ts";
+import { eventsToLog } from "./event-log.ts";
+import { type ProcessSurroundings, startImages } from "./images.ts";
+import { readNodeContext } from "./node-context.ts";
+import { startPodEngine } from "./pod-engine.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
+import { startSources } from "./sources.ts";
 
 /** Everything the pods' side of the agent is built from. */
 export interface AgentParts {
@@ -17,14 +35,113 @@ export interface AgentParts {
   readonly runtime: ConnectedRuntime;
   readonly machine: Machine;
   readonly cgroups: CgroupLayout;
+  readonly surroundings: ProcessSurroundings;
 }
 
 /** The pods' side as the doors see it. Its loops live in the scope it was started with. */
-export interface PodEngine {
+export interface RunningPods {
   readonly views: LocalViews;
 }
 
-/** Connects sources, workers and what they drive, and starts them in the scope; leaving the scope stops loops, never pods. */
-export async function startPods(_parts: AgentParts, _scope: TaskScope): Promise<PodEngine> {
-  return { views: { pods: () => [], watchPods: () => () => {}, ledger: () => undefined } };
+const legacyLogDir = "/var/log/containers";
+
+/** Connects sources, workers and what they drive, and starts them; leaving the scope stops loops, never pods. */
+export async function startPods(parts: AgentParts, scope: TaskScope): Promise<RunningPods> {
+  const { config, clock, log, cri, machine } = parts;
+  const { kubelet, flags } = config;
+  const podsDir = join(parts.rootDir, "pods");
+  const events = eventsToLog(log.named("events"), config.nodeName);
+  const userIds = new UserIds(podsDir, defaultUserIdPool(kubelet.userNamespaces?.idsPerPod));
+  await userIds.restore();
+  const hostIPs = await nodeAddresses(flags.nodeIPs);
+  const node = await readNodeContext({
+    config,
+    machine,
+    cgroups: parts.cgroups,
+    cgroupDriver: parts.runtime.cgroupDriver,
+    nodeIps: hostIPs,
+    allocateIds: (pod) => userIds.allocate(pod),
+    log,
+  });
+  const ledger = new Ledger<PodUid>(clock);
+  const images = await startImages({
+    config,
+    images: cri.images,
+    clock,
+    log: log.named("images"),
+    ledger,
+    recordEvent: events.pod,
+    surroundings: parts.surroundings,
+  });
+  const mux = startSources({ ...parts, recordEvent: events.pod }, scope);
+  const cgroups = await startCgroups({
+    config,
+    node,
+    layout: parts.cgroups,
+    machine,
+    clock,
+    log,
+    activePods: () => mux.pods(),
+  });
+  const engine = startPodEngine(
+    {
+      clock,
+      log,
+      ledger,
+      runtime: cri.runtime,
+      runtimeName: parts.runtime.identity.name,
+      hints: new ContainerHints({
+        runtime: cri.runtime,
+        containerdEvents: (request, namespace, signal) => cri.containerdEvents(request, namespace, signal),
+        clock,
+        log: log.named("hints"),
+      }),
+      mux,
+      admission: new Admission([
+        sysctlHandler({
+          allowedUnsafe: kubelet.allowedUnsafeSysctls,
+          kernelVersion: machine.kernelVersion,
+          normalName: normalSysctlName,
+        }),
+        hostPortsHandler,
+        appArmorHandler(await isAppArmorEnabled()),
+        osHandler,
+        groupsPolicyHandler(() => engine.runtimeStatus.features?.supplementalGroupsPolicy === true),
+      ]),
+      node,
+      hostIPs,
+      legacyLogDir,
+      cgroups,
+      volumes: new PodVolumes({
+        podsDir,
+        kinds: [emptyDirKind({ allocatableMemoryBytes: () => BigInt(machine.memoryBytes) }), hostPathKind],
+      }),
+      images,
+      recordPodEvent: events.pod,
+      recordNodeEvent: events.node,
+      releaseUserIds: (uid) => userIds.release(uid),
+      settings: {
+        crashBackoff: crashBackoff(config),
+        // More at once would only make each of them slower: starting is work of the machine's cores.
+        startSlots: Math.max(2, machine.cpus.logical * 2),
+        runtimeRequestTimeoutMs: kubelet.runtimeRequestTimeoutMs,
+        minimumContainerAgeMs: flags.minimumContainerTTLDurationMs,
+        maxDeadPerContainer: flags.maximumDeadContainersPerContainer,
+        maxDeadContainers: flags.maximumDeadContainers,
+      },
+    },
+    scope,
+  );
+  parts.health.watch("pods", () => {
+    const problem = engine.runtimeStatus.runtimeProblem;
+    return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };
+  });
+  return { views: engine.views };
+}
+
+function crashBackoff({ gates, kubelet }: AgentConfig): { readonly initialMs: number; readonly maxMs: number } {
+  const reduced = gates.enabled("ReduceDefaultCrashLoopBackOffDecay");
+  const defaults = reduced ? { initialMs: 1_000, maxMs: 60_000 } : { initialMs: 10_000, maxMs: 300_000 };
+  const maxMs = kubelet.crashLoopBackOff.maxContainerRestartPeriodMs ?? defaults.maxMs;
+  return { initialMs: Math.min(defaults.initialMs, maxMs), maxMs };
 }

@@ -6,6 +6,7 @@ import { HealthRegistry, type LogVerbosity } from "../server/index.ts";
 import { prepareDirectories } from "./directories.ts";
 import { openDoors } from "./doors.ts";
 import { Ending } from "./ending.ts";
+import type { ProcessSurroundings } from "./images.ts";
 import { LateViews } from "./late-views.ts";
 import { holdLockFile } from "./lock-file.ts";
 import { tuneOwnProcess } from "./own-process.ts";
@@ -23,6 +24,7 @@ export interface AgentSurroundings {
   /** The body of /configz. */
   readonly configz: () => unknown;
   readonly service: ServiceEnvironment;
+  readonly surroundings: ProcessSurroundings;
   readonly pid: number;
   readonly isRoot: boolean;
 }
@@ -93,9 +95,10 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   await service.tell({ status: `Connected to ${runtime.identity.name} ${runtime.identity.version}` });
   await using podLoops = new TaskScope();
   ending.follow(podLoops);
-  const parts = { config, rootDir, clock, log, health, cri: link.cri, runtime, machine, cgroups };
-  const engine = await startPods(parts, podLoops);
-  views.attach(engine.views);
+  const { surroundings } = around;
+  const parts = { config, rootDir, clock, log, health, cri: link.cri, runtime, machine, cgroups, surroundings };
+  const pods = await startPods(parts, podLoops);
+  views.attach(pods.views);
   log.info("Started nodelet");
   await ending.reached();
 }

@@ -35,24 +35,18 @@ const patienceMs = 2_000;
 /** Makes sandboxes and containers, and tells users how it went. */
 export class ContainerStarter {
   readonly #ports: StarterPorts;
-  readonly #prefetched = new Map<string, Promise<ContainerImage>>();
 
   constructor(ports: StarterPorts) {
     this.#ports = ports;
   }
 
-  /** Has images fetched ahead of their turn; the start that needs one joins the fetch or finds it done. */
-  prefetch(pod: IdentifiedPod, names: readonly string[], attempt: number, signal: AbortSignal): void {
-    for (const { kind, container } of containersOf(pod)) {
-      if (!names.includes(container.name)) continue;
-      const image = this.#image(pod, kind, container, attempt, signal);
-      // The start awaits it; when none comes because the sandbox failed, the next try asks anew and reports.
-      image.catch(() => {});
-      this.#prefetched.set(imageKey(pod, container), image);
-    }
-  }
-
-  async createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<SandboxId> {
+  /** Makes the sandbox; images of the containers that will start in it are fetched meanwhile. */
+  async createSandbox(
+    pod: IdentifiedPod,
+    attempt: number,
+    starting: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SandboxId> {
     const { ledger, recordEvent, runtime, clock } = this.#ports;
     const span = ledger.begin(uidOf(pod), "sandbox");
     try {
@@ -61,6 +55,9 @@ export class ContainerStarter {
       for (const { about, event } of notices) {
         if (about === "pod") recordEvent(pod, event);
         else this.#ports.recordNodeEvent(event);
+      }
+      for (const { kind, container } of containersOf(pod)) {
+        if (starting.includes(container.name)) this.#ports.prefetchImage(pod, kind, container, config, signal);
       }
       await mkdir(config.logDirectory, { recursive: true, mode: 0o755 });
       const { podSandboxId } = await lingering(clock, patienceMs, signal, (late) =>
@@ -111,10 +108,8 @@ export class ContainerStarter {
   ): Promise<MadeContainer> {
     const { pod, kind, container, observed, sandboxId, sandboxAttempt } = request;
     const { runtime, clock, ledger } = this.#ports;
-    const early = this.#prefetched.get(imageKey(pod, container));
-    this.#prefetched.delete(imageKey(pod, container));
-    const image = await (early ?? this.#image(pod, kind, container, sandboxAttempt, signal));
     const sandbox = await sandboxConfig(pod, sandboxAttempt, await this.#ports.sandboxContext(pod));
+    const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
       const context = await this.#ports.containerContext({ pod, container, observed, image });
@@ -133,17 +128,6 @@ export class ContainerStarter {
       const reason = error instanceof CriError ? "CreateContainerError" : "CreateContainerConfigError";
       throw this.#failed(request, reason, `Error: ${messageOf(error)}`, messageOf(error), error);
     }
-  }
-
-  async #image(
-    pod: IdentifiedPod,
-    kind: ContainerKind,
-    container: Container,
-    attempt: number,
-    signal: AbortSignal,
-  ): Promise<ContainerImage> {
-    const { config } = await sandboxConfig(pod, attempt, await this.#ports.sandboxContext(pod));
-    return this.#ports.ensureImage(pod, kind, container, config, signal);
   }
 
   async #start(request: StartContainerRequest, { id }: MadeContainer, signal: AbortSignal): Promise<void> {
@@ -217,6 +201,14 @@ export interface StarterPorts {
     readonly observed: ObservedPod;
     readonly image: ContainerImage;
   }) => Promise<Omit<ContainerContext, "restartCount">>;
+  /** Begins to fetch an image ahead of its turn; never throws. */
+  readonly prefetchImage: (
+    pod: IdentifiedPod,
+    kind: ContainerKind,
+    container: Container,
+    sandbox: PodSandboxConfig,
+    signal: AbortSignal,
+  ) => void;
   /** Throws StartError when the image can't be had now. */
   readonly ensureImage: (
     pod: IdentifiedPod,
@@ -239,8 +231,4 @@ export interface StarterPorts {
 
 function rpcTextOf(error: unknown): string {
   return error instanceof CriError ? error.rpcText : messageOf(error);
-}
-
-function imageKey(pod: IdentifiedPod, container: Container): string {
-  return `${pod.metadata.uid}/${container.name}`;
 }

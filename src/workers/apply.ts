@@ -45,9 +45,8 @@ export async function applyPlan(
   }
   // In a new sandbox initialisation begins anew; old records of it would be taken for proof.
   await removeInitRecords(pod, observed, ports, signal);
-  // Images come over the network while the sandbox is being made.
-  ports.starter.prefetch(pod, [...plan.startInit, ...plan.startRegular], plan.sandbox.attempt, signal);
-  const id = await ports.starter.createSandbox(pod, plan.sandbox.attempt, signal);
+  const starting = [...plan.startInit, ...plan.startRegular];
+  const id = await ports.starter.createSandbox(pod, plan.sandbox.attempt, starting, signal);
   const seen = await ports.observer.inspect(worker.uid, signal);
   return startAll(worker, pod, plan, { observed: seen, id, attempt: plan.sandbox.attempt }, ports, signal);
 }

@@ -61,9 +61,13 @@ export interface StatusPort {
 }
 
 export interface StarterPort {
-  /** Fetches images ahead of their turn; never throws. */
-  prefetch(pod: IdentifiedPod, names: readonly string[], sandboxAttempt: number, signal: AbortSignal): void;
-  createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<SandboxId>;
+  /** `starting` names the containers that will start in it, so that their images can be fetched meanwhile. */
+  createSandbox(
+    pod: IdentifiedPod,
+    attempt: number,
+    starting: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SandboxId>;
   /** Throws StartError with the reason users see. */
   startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void>;
   removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void>;

@@ -17,6 +17,7 @@ export async function syncTerminating(
   const { uid, pod } = worker;
   const observed = await ports.observer.inspect(uid, signal);
   if (pod !== undefined) {
+    ports.probes.ensure(pod);
     ports.probes.observe(pod, observed);
     publishStatus(worker, pod, observed, "wanted", ports);
     ports.probes.beginTermination(uid);

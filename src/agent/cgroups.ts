@@ -1,0 +1,51 @@
+import type { Clock, Logger } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import type { CgroupLayout, Machine } from "../host/index.ts";
+import { amountsOf, type IdentifiedPod } from "../model/index.ts";
+import { CgroupTree, kernelCgroupFiles, limitPods, limitReserved, PodCgroups } from "../resources/index.ts";
+import type { NodeContext } from "../runtime/index.ts";
+
+/** Makes the cgroups that all pods live below, and limits what they may use together. */
+export async function startCgroups(parts: {
+  readonly config: AgentConfig;
+  readonly node: NodeContext;
+  readonly layout: CgroupLayout;
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly activePods: () => readonly IdentifiedPod[];
+}): Promise<PodCgroups> {
+  const { node, machine, log, clock, activePods } = parts;
+  const { kubelet } = parts.config;
+  const tree = new CgroupTree(parts.layout, kernelCgroupFiles, clock);
+  const cgroups = new PodCgroups(
+    node.cgroups,
+    {
+      cpuCfsQuota: kubelet.cpuCFSQuota,
+      cpuPeriodUs: kubelet.cpuCFSQuotaPeriodMs * 1000,
+      podPidsLimit: kubelet.podPidsLimit,
+      memoryQos: node.memoryQos !== undefined,
+      hugePageSizes: node.hugePageSizes,
+    },
+    { tree, log, activePods, hasExclusiveCpus: () => false },
+  );
+  await cgroups.createTiers();
+  if (!node.cgroups.perQos) return cgroups;
+  const share = {
+    enforce: kubelet.enforceNodeAllocatable,
+    systemReservedCgroup: kubelet.systemReservedCgroup,
+    kubeReservedCgroup: kubelet.kubeReservedCgroup,
+    capacity: amountsOf({ cpu: String(machine.cpus.logical), memory: String(machine.memoryBytes) }),
+    systemReserved: amountsOf(kubelet.systemReserved),
+    kubeReserved: amountsOf(kubelet.kubeReserved),
+    hugePageSizes: node.hugePageSizes,
+  };
+  try {
+    await limitPods(tree, node.cgroups, share);
+  } catch (error) {
+    // Pods that already use more than the new limit must not keep the agent from managing them.
+    log.error("Could not limit what all pods together may use", error);
+  }
+  await limitReserved(tree, node.cgroups, share);
+  return cgroups;
+}

@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import type { TaskScope } from "../base/index.ts";
+import type { RecordPodEvent } from "../model/index.ts";
+import {
+  FileSource,
+  HttpSource,
+  PodMux,
+  type PodSource,
+  type SourcePorts,
+  type StaticPodSettings,
+} from "../sources/index.ts";
+import { reportManifests } from "./manifest-reports.ts";
+import type { AgentParts } from "./pods.ts";
+
+/** Starts the configured sources of pods; out comes the one stream that the engine reads. */
+export function startSources(parts: AgentParts & { readonly recordEvent: RecordPodEvent }, scope: TaskScope): PodMux {
+  const { config, clock, recordEvent } = parts;
+  const { kubelet, flags, nodeName, gates } = config;
+  const log = parts.log.named("sources");
+  const sources: PodSource[] = [];
+  if (kubelet.staticPodPath !== "") sources.push("file");
+  if (kubelet.staticPodURL !== "") sources.push("http");
+  const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
+  const settings: StaticPodSettings = {
+    nodeName,
+    references: { prevent: gates.enabled("PreventStaticPodAPIReferences"), allow: [] },
+  };
+  const checkpointDirectory = join(flags.rootDir, "nodelet", "manifests");
+  const portsFor = (source: "file" | "http"): SourcePorts => ({
+    clock,
+    log,
+    reportProblem: reportManifests({ health: parts.health, log, recordEvent }),
+    deliver: (pods, signal) => mux.set(source, pods, signal),
+  });
+  if (sources.includes("file")) {
+    const file = new FileSource(
+      { ...settings, path: kubelet.staticPodPath, checkFrequencyMs: kubelet.fileCheckFrequencyMs, checkpointDirectory },
+      portsFor("file"),
+    );
+    scope.spawn("manifest files", (signal) => file.run(signal));
+  }
+  if (sources.includes("http")) {
+    const http = new HttpSource(
+      {
+        ...settings,
+        url: kubelet.staticPodURL,
+        headers: kubelet.staticPodURLHeader,
+        checkFrequencyMs: kubelet.httpCheckFrequencyMs,
+        checkpointDirectory,
+      },
+      portsFor("http"),
+    );
+    scope.spawn("manifest URL", (signal) => http.run(signal));
+  }
+  if (sources.length === 0)
+    log.warn("No source of pods is configured: set staticPodPath or staticPodURL, or give --kubeconfig");
+  return mux;
+}

@@ -3,8 +3,6 @@ export const minShares = 2;
 const maxShares = 262_144;
 const minQuotaUs = 1000;
 
-export const defaultCpuPeriodUs = 100_000;
-
 export function sharesOfMilliCpu(milliCpu: number): number {
   if (milliCpu === 0) return minShares;
   return Math.min(Math.max(Math.floor((milliCpu * 1024) / 1000), minShares), maxShares);

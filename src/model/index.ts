@@ -9,11 +9,11 @@ export {
   qosCgroup,
 } from "./cgroup-names.ts";
 export { containerHash, fnv1a32 } from "./container-hash.ts";
-export { defaultCpuPeriodUs, minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
+export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
 export { deepFreeze } from "./deep-freeze.ts";
-export { DownwardApiError, formatMap, goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
+export { DownwardApiError, goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
-export { expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
+export { expand, expandStrictly } from "./expansion.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
@@ -52,7 +52,7 @@ export {
   uidOf,
 } from "./pod.ts";
 export { defaultPod } from "./pod-defaults.ts";
-export { normalIp, orderedPodIps } from "./pod-ips.ts";
+export { orderedPodIps } from "./pod-ips.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { validatePod } from "./pod-validation/index.ts";
 export { describeProblem, isError, type Position, type Problem } from "./problem.ts";
@@ -64,6 +64,5 @@ export {
   amountsOf,
   hugePageSizeOf,
   hugePageUnit,
-  largerAmounts,
   type ResourceAmounts,
 } from "./resource-list.ts";

@@ -109,7 +109,7 @@ function propagationOf({ mountPropagation }: VolumeMount): MountPropagation {
 }
 
 /** Whether mounts below the volume are to be read-only as well. */
-export function isRecursivelyReadOnly(
+function isRecursivelyReadOnly(
   mount: VolumeMount,
   { recursiveReadOnlyMounts: supported }: Pick<RuntimeHandlerInfo, "recursiveReadOnlyMounts">,
 ): boolean {

@@ -8,11 +8,4 @@ export function stopSignalOf(container: Container): Signal {
   return signals.get(key) ?? Signal.RUNTIME_DEFAULT;
 }
 
-/** The name Kubernetes uses for the runtime's number; undefined for the runtime's default. */
-export function stopSignalName(signal: Signal): string | undefined {
-  if (signal === Signal.RUNTIME_DEFAULT) return undefined;
-  return names.get(signal)?.replace("SIGRTMINPLUS", "SIGRTMIN+").replace("SIGRTMAXMINUS", "SIGRTMAX-");
-}
-
 const signals = new Map<string, Signal>(Object.entries(Signal));
-const names = new Map<Signal, string>(Object.entries(Signal).map(([name, signal]) => [signal, name]));

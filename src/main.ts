@@ -8,6 +8,7 @@ const [firstWord = "", ...otherWords] = process.argv.slice(2);
 const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDescriptor(2) };
 const logWriter = new LogWriter(outlet, defaultLogSettings);
 const lastWordsWithinMs = 500;
+const openedStreams: NodeJS.WriteStream[] = [];
 const commandNames = ["up", "down", "config", "version", "why", "blame"] as const;
 type CommandName = (typeof commandNames)[number];
 const commands: ReadonlySet<string> = new Set(commandNames);
@@ -46,7 +47,7 @@ async function commandNamed(name: string): Promise<Command | undefined> {
 }
 
 function commandIo(): CommandIo {
-  const { stdout, stderr } = process;
+  const { stdout, stderr } = openStreams();
   return {
     stdout,
     stderr,
@@ -77,7 +78,7 @@ async function runDaemon(): Promise<number> {
       isRoot: process.geteuid?.() === 0,
       clock: systemClock,
       logWriter,
-      print: (text) => process.stdout.write(text),
+      print: (text) => openStreams().stdout.write(text),
     },
     stop.signal,
   );
@@ -91,8 +92,18 @@ function crash(error: unknown): void {
   void leave(1);
 }
 
-/** Ends the process once the log is out, or soon anyway: a reader that stalls does not keep us. */
+/** stdout and stderr for people and their pipes. A reader that left (`| head`) ends us as SIGPIPE would. */
+function openStreams(): Pick<NodeJS.Process, "stdout" | "stderr"> {
+  if (openedStreams.length === 0) {
+    openedStreams.push(process.stdout, process.stderr);
+    for (const stream of openedStreams) stream.on("error", () => process.exit(128 + 13));
+  }
+  return process;
+}
+
+/** Ends the process once what it said is out. A log reader that stalls does not keep us, a slow pipe of the user does. */
 async function leave(code: number): Promise<void> {
   await Promise.race([logWriter.flush(), systemClock.sleep(lastWordsWithinMs, new AbortController().signal)]);
+  for (const stream of openedStreams) await new Promise((resolve) => stream.write("", resolve));
   process.exit(code);
 }

@@ -106,7 +106,7 @@ function withoutHeaderValues({ kubeletconfig }: ReturnType<typeof toConfigz>, { 
   return { ...kubeletconfig, staticPodURLHeader: Object.fromEntries(names.map((name) => [name, ["<masked>"]])) };
 }
 
-export function logSettings({ format, options, ...logging }: LoggingConfiguration): LogSettings {
+function logSettings({ format, options, ...logging }: LoggingConfiguration): LogSettings {
   const { splitStream, infoBufferSize } = options[format];
   const { verbosity, vmodule, flushFrequencyMs } = logging;
   const infoBufferBytes = splitStream ? Number(wholeUnits(parseQuantity(infoBufferSize))) : 0;

@@ -8,8 +8,7 @@ export { type Blocker, Ledger, type LedgerEntry, type LedgerSpan, type LedgerSte
 export { Limiter } from "./limiter.ts";
 export { lingering } from "./lingering-signal.ts";
 export { type LogFields, type Logger, silentLogger } from "./log.ts";
-export type { ComponentVerbosity } from "./log-levels.ts";
-export { toDescriptor, type WriteBytes } from "./log-stream.ts";
+export { toDescriptor } from "./log-stream.ts";
 export { defaultLogSettings, type LogSettings, LogWriter } from "./log-writer.ts";
 export { Pause } from "./pause.ts";
 export { TaskScope } from "./task-scope.ts";

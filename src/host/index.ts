@@ -2,11 +2,11 @@
 export { nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
-export { acquireLockFile, claimDirectory, DirectoryInUseError, type HeldLock, lockContended } from "./locks.ts";
-export { type CpuCounts, type Machine, readMachine, readSwaps } from "./machine.ts";
-export { type Mount, makeShared, mountOf, readMounts } from "./mounts.ts";
+export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
+export { type Machine, readMachine, readSwaps } from "./machine.ts";
+export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { setOwnOomScore } from "./oom-score.ts";
 export { setOpenFileLimit } from "./open-files.ts";
 export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security.ts";
-export { loadSyscalls, mountFlags, SyscallError, type Syscalls, unmountFlags } from "./syscalls.ts";
+export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd.ts";

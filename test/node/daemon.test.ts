@@ -228,6 +228,23 @@ for (const { words, code, out } of [
   });
 }
 
+for (const { name, pipeline, expected } of [
+  { name: "a slow reader gets all of it", pipeline: "(sleep 0.3; tail -n 1)", expected: /^# --storage-driver-buffer/ },
+  { name: "a reader that leaves causes no complaint", pipeline: "head -n 1", expected: /^apiVersion: .*\n$/ },
+]) {
+  test(`output through a pipe: ${name}`, async () => {
+    await using home = await DaemonHome.create();
+    // More than the 64 KiB a pipe holds.
+    home.configure({
+      allowedUnsafeSysctls: Array.from({ length: 5_000 }, (_, index) => `net.ipv4.some.setting_${index}`),
+    });
+    const command = `'${nodelet}' config --config='${home.configFile}' | ${pipeline}`;
+    const { stdout, stderr } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
+    assert.match(stdout, expected);
+    assert.doesNotMatch(stderr, /defect|EPIPE/);
+  });
+}
+
 test("with -v=4 an expected failure comes with its stack", async () => {
   await using home = await DaemonHome.create();
   writeFileSync(join(home.rootDir, "nodelet.sock"), "in the way");

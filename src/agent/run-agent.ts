@@ -13,7 +13,7 @@ import { tuneOwnProcess } from "./own-process.ts";
 import { startPods } from "./pods.ts";
 import { RuntimeLink } from "./runtime-link.ts";
 import { type ServiceEnvironment, ServiceManager } from "./service-manager.ts";
-import { checkStart } from "./start-checks.ts";
+import { checkSwap } from "./swap.ts";
 import { runWatchdog, watchdogSetting } from "./watchdog.ts";
 
 /** What the process hands to the agent it runs. */
@@ -69,7 +69,7 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   const service = giveSignsOfLife(config, around, { health, scope: signsOfLife, ending });
   await holdLockFile(flags, { clock, log, scope: signsOfLife, ending });
 
-  checkStart(config, { standalone, swaps: await readSwaps() });
+  checkSwap(kubelet.failSwapOn, await readSwaps());
   const [machine, cgroups] = await Promise.all([readMachine(), readCgroupLayout()]);
   log.info("Node identified", { nodeName: config.nodeName, bootId: machine.bootId, cgroupVersion: cgroups.version });
   if (cgroups.version === 1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");

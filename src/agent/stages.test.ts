@@ -5,14 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
-import type { KubeletConfiguration } from "../config/index.ts";
 import type { Pod } from "../model/index.ts";
 import type { LocalViews, PodViewChange } from "../server/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { Ending } from "./ending.ts";
 import { LateViews } from "./late-views.ts";
 import { holdLockFile } from "./lock-file.ts";
-import { checkStart } from "./start-checks.ts";
+import { checkSwap } from "./swap.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-stages-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -26,34 +25,14 @@ test("directories and their modes", () => {
   assert.deepEqual(octal(true), [...always, "/r/checkpoints 700", "/var/log/containers 755"]);
 });
 
-for (const { webhook, mode, failSwapOn, standalone, swaps, problem } of [
-  { webhook: false, mode: "AlwaysAllow", failSwapOn: true, standalone: true, swaps: [], problem: undefined },
-  {
-    webhook: true,
-    mode: "AlwaysAllow",
-    failSwapOn: true,
-    standalone: true,
-    swaps: [],
-    problem: /webhook authentication/,
-  },
-  { webhook: false, mode: "Webhook", failSwapOn: true, standalone: true, swaps: [], problem: /webhook authorization/ },
-  { webhook: true, mode: "Webhook", failSwapOn: true, standalone: false, swaps: [], problem: undefined },
-  {
-    webhook: false,
-    mode: "AlwaysAllow",
-    failSwapOn: true,
-    standalone: true,
-    swaps: ["/dev/b"],
-    problem: /swap on is not supported.*\/dev\/b/,
-  },
-  { webhook: false, mode: "AlwaysAllow", failSwapOn: false, standalone: true, swaps: ["/dev/b"], problem: undefined },
-] as const) {
-  const what = `webhook ${webhook}, ${mode}, failSwapOn ${failSwapOn}, standalone ${standalone}, ${swaps.length} swaps`;
-  test(`start check: ${what}`, () => {
-    const kubelet = { authentication: { webhook: { enabled: webhook } }, authorization: { mode }, failSwapOn };
-    const check = () => checkStart({ kubelet: kubelet as unknown as KubeletConfiguration }, { standalone, swaps });
-    if (problem === undefined) assert.doesNotThrow(check);
-    else assert.throws(check, { message: problem });
+for (const { failSwapOn, swaps, problem } of [
+  { failSwapOn: true, swaps: [], problem: undefined },
+  { failSwapOn: true, swaps: ["/dev/b"], problem: /swap on is not supported.*\/dev\/b/ },
+  { failSwapOn: false, swaps: ["/dev/b"], problem: undefined },
+]) {
+  test(`failSwapOn ${failSwapOn} with ${swaps.length} swap devices`, () => {
+    if (problem === undefined) assert.doesNotThrow(() => checkSwap(failSwapOn, swaps));
+    else assert.throws(() => checkSwap(failSwapOn, swaps), { message: problem });
   });
 }
 

@@ -292,6 +292,15 @@ test("a duplicate name in one SET is dropped with one event", async () => {
   assert.deepEqual(shown(await drain(mux)), ["REMOVE file a", "ADD file b"], "it takes over once the first is gone");
 });
 
+test("a uid that comes twice in one SET is dropped the second time", async () => {
+  const { mux, events } = startMux("incremental");
+  await mux.set("file", [pod("a", { meta: { name: "one" } }), pod("a", { meta: { name: "two" } })], never);
+  const changes = await drain(mux);
+  assert.deepEqual(shown(changes), ["ADD file a"]);
+  assert.equal(changes[0]?.pods[0]?.metadata.name, "one");
+  assert.equal(events.length, 1);
+});
+
 test("the same name in another namespace or source is no duplicate", async () => {
   const { mux, events } = startMux("incremental");
   await mux.set(

@@ -3,7 +3,7 @@ import { type Clock, messageOf } from "../base/index.ts";
 import type { CgroupLayout } from "../host/index.ts";
 import { type CgroupFiles, codeOf } from "./cgroup-files.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
-import { cgroupWrites } from "./cgroup-writes.ts";
+import { type CgroupWrite, cgroupWrites } from "./cgroup-writes.ts";
 
 /** Controllers without which a cgroup is not complete. Others are nice to have. */
 const neededV1 = ["cpu", "cpuacct", "cpuset", "memory", "name=systemd", "pids", "hugetlb"];
@@ -46,15 +46,10 @@ export class CgroupTree {
 
   /** Makes the cgroup and all above it. */
   async create(path: string): Promise<void> {
-    await inEach(this.#hierarchies, "create", path, async (hierarchy) => {
-      const levels = path.split("/").filter((level) => level !== "");
-      let directory = hierarchy.mountPoint;
-      for (const level of levels) {
-        if (this.version === 2) await this.#delegateControllers(directory, hierarchy.controllers);
-        directory = join(directory, level);
-        await this.#files.makeDirectory(directory);
-        if (hierarchy.controllers.includes("cpuset") && this.version === 1) await this.#inheritCpus(directory);
-      }
+    await inEach(this.#hierarchies, "create", path, async ({ mountPoint, controllers }) => {
+      if (this.version === 2) await this.#makeUnified(mountPoint, path, controllers);
+      else await this.#makeWithParents(join(mountPoint, path));
+      if (this.version === 1 && controllers.includes("cpuset")) await this.#inheritCpus(join(mountPoint, path));
     });
   }
 
@@ -65,26 +60,42 @@ export class CgroupTree {
 
   /** Writes what `values` sets, as far as this machine has the controllers for it. */
   async write(path: string, values: CgroupValues): Promise<void> {
-    for (const { controller, file, text, optional, readBack } of cgroupWrites(values, this.version)) {
-      const hierarchy = this.#hierarchies.find(({ controllers }) => controllers.includes(controller));
-      if (hierarchy === undefined) continue;
-      const target = join(hierarchy.mountPoint, path, file);
+    const writes = cgroupWrites(values, this.version);
+    const controllers = new Set(writes.map(({ controller }) => controller));
+    const failures = await Promise.all(
+      [...controllers].map(async (controller) => {
+        const hierarchy = this.#hierarchies.find((one) => one.controllers.includes(controller));
+        if (hierarchy === undefined) return undefined;
+        const own = writes.filter((write) => write.controller === controller);
+        return await this.#writeAll(join(hierarchy.mountPoint, path), path, own);
+      }),
+    );
+    const failure = failures.find((error) => error !== undefined);
+    if (failure !== undefined) throw failure;
+  }
+
+  /** One after another, as their order matters within a controller; what fails does not keep back the rest. */
+  async #writeAll(directory: string, path: string, writes: readonly CgroupWrite[]): Promise<CgroupError | undefined> {
+    let failure: CgroupError | undefined;
+    for (const { file, text, optional, readBack } of writes) {
+      const target = join(directory, file);
       try {
         await this.#files.write(target, text);
         if (!readBack) continue;
         const kept = (await this.#files.read(target)).trim();
         if (kept !== text) throw new Error(`wrote ${text}, the kernel kept ${kept}`);
       } catch (error) {
-        if (!(optional && codeOf(error) === "ENOENT")) throw new CgroupError(`set ${file} of`, path, error);
+        if (!(optional && codeOf(error) === "ENOENT")) failure ??= new CgroupError(`set ${file} of`, path, error);
       }
     }
+    return failure;
   }
 
   /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
   async children(path: string): Promise<ReadonlySet<string>> {
     const names = new Set<string>();
     for (const { mountPoint } of [...this.#hierarchies, ...this.#alsoCleaned]) {
-      for (const name of await this.#directories(join(mountPoint, path))) names.add(name);
+      for (const name of (await this.#directories(join(mountPoint, path))) ?? []) names.add(name);
     }
     return names;
   }
@@ -99,7 +110,9 @@ export class CgroupTree {
   async #removeTree(directory: string, signal: AbortSignal): Promise<void> {
     let pauseMs = firstRemovalPauseMs;
     for (let attempt = 1; ; attempt++) {
-      for (const name of await this.#directories(directory)) await this.#removeTree(join(directory, name), signal);
+      const below = await this.#directories(directory);
+      if (below === undefined) return;
+      for (const name of below) await this.#removeTree(join(directory, name), signal);
       try {
         await this.#files.removeDirectory(directory);
         return;
@@ -113,11 +126,11 @@ export class CgroupTree {
     }
   }
 
-  async #directories(directory: string): Promise<readonly string[]> {
+  async #directories(directory: string): Promise<readonly string[] | undefined> {
     try {
       return await this.#files.directories(directory);
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return [];
+      if (codeOf(error) === "ENOENT") return undefined;
       throw error;
     }
   }
@@ -138,6 +151,16 @@ export class CgroupTree {
     }
   }
 
+  /** Level by level, because each must hand its controllers down before the next is made. */
+  async #makeUnified(mountPoint: string, path: string, controllers: readonly string[]): Promise<void> {
+    let directory = mountPoint;
+    for (const level of path.split("/").filter((part) => part !== "")) {
+      await this.#delegateControllers(directory, controllers);
+      directory = join(directory, level);
+      await this.#files.makeDirectory(directory);
+    }
+  }
+
   /** Lets cgroups below use the controllers; one that cannot be given must not withhold the others. */
   async #delegateControllers(directory: string, controllers: readonly string[]): Promise<void> {
     const file = join(directory, "cgroup.subtree_control");
@@ -148,14 +171,31 @@ export class CgroupTree {
     }
   }
 
+  /** What is above is nearly always there, so it is looked at only when the kernel says it is missing. */
+  async #makeWithParents(directory: string): Promise<void> {
+    try {
+      await this.#files.makeDirectory(directory);
+    } catch (error) {
+      const isTop = this.#hierarchies.some(({ mountPoint }) => mountPoint === directory);
+      if (codeOf(error) !== "ENOENT" || isTop) throw error;
+      await this.#makeWithParents(dirname(directory));
+      await this.#files.makeDirectory(directory);
+    }
+  }
+
   /** A new v1 cpuset allows no CPU at all, and nothing can run in it, until it is told which. */
   async #inheritCpus(directory: string): Promise<void> {
-    for (const file of ["cpuset.cpus", "cpuset.mems"]) {
-      const own = (await this.#files.read(join(directory, file))).trim();
-      if (own !== "") continue;
-      const inherited = (await this.#files.read(join(dirname(directory), file))).trim();
-      await this.#files.write(join(directory, file), inherited);
-    }
+    for (const file of ["cpuset.cpus", "cpuset.mems"]) await this.#inherit(directory, file);
+  }
+
+  /** The content of a file that takes its parent's where it has none. */
+  async #inherit(directory: string, file: string): Promise<string> {
+    const own = (await this.#files.read(join(directory, file))).trim();
+    const isTop = this.#hierarchies.some(({ mountPoint }) => mountPoint === directory);
+    if (own !== "" || isTop) return own;
+    const inherited = await this.#inherit(dirname(directory), file);
+    await this.#files.write(join(directory, file), inherited);
+    return inherited;
   }
 }
 

@@ -97,7 +97,9 @@ export class PodCgroups {
   /** Removes the cgroup of a pod that has no process left, whatever class it had. No process is ever killed here. */
   async remove(uid: PodUid, signal: AbortSignal): Promise<void> {
     this.#written.delete(uid);
-    for (const path of await this.#pathsOf(uid)) await this.#ports.tree.remove(path, signal);
+    if (!this.#naming.perQos) return;
+    // A pod that is forgotten no longer tells its class.
+    for (const qos of classes) await this.#ports.tree.remove(podCgroup(this.#naming, qos, uid), signal);
   }
 
   /** Leaves a pod that is only waiting for its volumes the least share of the CPUs. */
@@ -109,7 +111,6 @@ export class PodCgroups {
     return podCgroup(this.#naming, qosClassOf(pod), pod.metadata.uid);
   }
 
-  /** Where a pod has a cgroup, in any hierarchy; a pod that is forgotten no longer tells its class. */
   async #pathsOf(uid: PodUid): Promise<readonly string[]> {
     if (!this.#naming.perQos) return [];
     const paths: string[] = [];

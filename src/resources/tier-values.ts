@@ -4,6 +4,7 @@ import {
   milliUnits,
   minShares,
   podResources,
+  type QosClass,
   qosClassOf,
   type ResourceAmounts,
   sharesOfMilliCpu,
@@ -45,8 +46,24 @@ export function tierValues(activePods: readonly IdentifiedPod[], settings: TierS
 
 function requestsOf(pods: readonly IdentifiedPod[], qos: "Burstable" | "Guaranteed"): ResourceAmounts {
   let sum: ResourceAmounts = new Map();
-  for (const pod of pods) {
-    if (qosClassOf(pod) === qos) sum = addAmounts(sum, podResources(pod.spec, "with overhead").requests);
+  for (const claim of pods.map(claimOf)) {
+    if (claim.qos === qos) sum = addAmounts(sum, claim.requests);
   }
   return sum;
+}
+
+interface Claim {
+  readonly qos: QosClass;
+  readonly requests: ResourceAmounts;
+}
+
+/** Pods are replaced, never changed, and this is asked of all of them each time one starts. */
+const claims = new WeakMap<IdentifiedPod, Claim>();
+
+function claimOf(pod: IdentifiedPod): Claim {
+  const known = claims.get(pod);
+  if (known !== undefined) return known;
+  const claim = { qos: qosClassOf(pod), requests: podResources(pod.spec, "with overhead").requests };
+  claims.set(pod, claim);
+  return claim;
 }

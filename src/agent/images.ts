@@ -34,6 +34,8 @@ export interface ImageParts {
   readonly ledger: Ledger<PodUid>;
   readonly recordEvent: RecordPodEvent;
   readonly surroundings: ProcessSurroundings;
+  /** A container is about to be made from the image: it must not be collected now. */
+  readonly onUse: (imageId: string) => void;
 }
 
 /** What finding credentials needs of the process it runs in. */
@@ -43,10 +45,17 @@ export interface ProcessSurroundings {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+export interface StartedImages extends Pick<StarterPorts, "ensureImage" | "prefetchImage"> {
+  /** The pod is over: what was remembered for its next pull is not needed. */
+  forgetPod(uid: PodUid): void;
+  onCollected(imageIds: ReadonlySet<string>, before: number): Promise<void>;
+}
+
 /** Connects pulling to the starts of containers. */
-export async function startImages(parts: ImageParts): Promise<Pick<StarterPorts, "ensureImage" | "prefetchImage">> {
+export async function startImages(parts: ImageParts): Promise<StartedImages> {
   const { config, clock, ledger } = parts;
   const { kubelet, gates } = config;
+  const access = await imageAccess(parts);
   const puller = new ImagePuller(
     {
       serializeImagePulls: kubelet.serializeImagePulls,
@@ -59,10 +68,10 @@ export async function startImages(parts: ImageParts): Promise<Pick<StarterPorts,
     {
       images: parts.images,
       clock,
-      access: await imageAccess(parts),
+      access,
       credentials: await credentials(parts),
       recordEvent: parts.recordEvent,
-      onUse() {},
+      onUse: parts.onUse,
       onPull() {},
     },
   );
@@ -74,6 +83,11 @@ export async function startImages(parts: ImageParts): Promise<Pick<StarterPorts,
     sandboxConfig: PodSandboxConfig,
   ): ImageRequest => ({ pod, ...imageOf({ kind, container }), pullSecrets: [], sandboxConfig, runtimeHandler: "" });
   return {
+    forgetPod(uid) {
+      puller.backoff.forgetPod(uid);
+      prefetch.forgetPod(uid);
+    },
+    onCollected: async (imageIds, before) => access?.prune(imageIds, before),
     prefetchImage: (pod, kind, container, sandbox, signal) =>
       prefetch.begin(requestOf(pod, kind, container, sandbox), signal),
     async ensureImage(pod, kind, container, sandbox, signal) {
@@ -86,7 +100,9 @@ export async function startImages(parts: ImageParts): Promise<Pick<StarterPorts,
         span.fail(messageOf(error));
         if (!(error instanceof ImageError)) throw error;
         const { reason, message, nextTryAt } = error;
-        throw new StartError(reason, message, { cause: error, ...(nextTryAt === undefined ? {} : { nextTryAt }) });
+        // After a failed pull the worker comes back soon and finds the back-off, which users look for in the status.
+        const planned = reason === "ImagePullBackOff" && nextTryAt !== undefined ? { nextTryAt } : {};
+        throw new StartError(reason, message, { cause: error, ...planned });
       }
     },
   };

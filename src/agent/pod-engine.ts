@@ -15,7 +15,9 @@ import { type Admission, PodRegistry } from "../pods/index.ts";
 import { FileProbeStore, Probes, probeRunner } from "../probes/index.ts";
 import {
   anywhere,
+  ContainerGc,
   ContainerKiller,
+  ContainerRemoval,
   ContainerStarter,
   followHints,
   LifecycleHooks,
@@ -24,6 +26,7 @@ import {
   PodObserver,
   Relist,
   RuntimeStatus,
+  removePodLogs,
   type SandboxContext,
   type StarterPorts,
 } from "../runtime/index.ts";
@@ -32,8 +35,8 @@ import { readTerminationText, StatusStore } from "../status/index.ts";
 import { type PodVolumes, readVolumeFile } from "../volumes/index.ts";
 import { PodMemoryFiles, PodWorkers } from "../workers/index.ts";
 import { execThrough } from "./exec.ts";
+import { keepCollecting } from "./garbage.ts";
 import { sandboxContextOf } from "./node-context.ts";
-import { removeContainer, removePodFromRuntime } from "./pod-removal.ts";
 import { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
 import { PodViews } from "./pod-views.ts";
 
@@ -68,7 +71,8 @@ export interface PodEngineParts {
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
-  readonly releaseUserIds: (uid: PodUid) => void;
+  /** Nothing of the pod is left on the node. */
+  readonly onGone: (uid: PodUid) => void;
   readonly settings: {
     readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
     readonly startSlots: number;
@@ -84,6 +88,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   const { clock, log, ledger, runtime, node, mux, recordPodEvent } = parts;
   const podsDir = join(node.rootDir, "pods");
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
+  const removal = new ContainerRemoval(logs, { runtime, log });
   const observer = new PodObserver({ runtime, clock });
   const statuses = new StatusStore(log.named("status"));
   const memory = new PodMemoryFiles(scope, { podsDir, log: log.named("memory") });
@@ -122,11 +127,17 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     recordEvent: recordPodEvent,
     volumes: parts.volumes,
     cgroups: parts.cgroups,
-    removeFromRuntime: async (uid, signal) =>
-      removePodFromRuntime(await observer.inspect(uid, signal), runtime, logs, signal),
+    removeFromRuntime: async (uid, signal) => {
+      const observed = await observer.inspect(uid, signal);
+      await Promise.all(observed.containers.map((container) => removal.remove(container, signal)));
+      await Promise.all(
+        observed.sandboxes.map(({ id: podSandboxId }) => runtime.removePodSandbox({ podSandboxId }, { signal })),
+      );
+      await removePodLogs(node.podLogsDir, (owner) => owner === uid, signal);
+    },
     forget: (uid) => {
       memory.forget(uid);
-      parts.releaseUserIds(uid);
+      parts.onGone(uid);
     },
   });
   const sandboxContext = (pod: IdentifiedPod): SandboxContext =>
@@ -168,15 +179,39 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       const message = "FailedPostStartHook";
       await killer.killContainer({ pod, container: found, graceSeconds, message, preStopDone: new Set() }, signal);
     },
-    removeContainer: (container, signal) => removeContainer(container, runtime, logs, signal),
+    removeContainer: (container, signal) => removal.remove(container, signal),
     legacyLogs: logs,
   });
+  const gc = new ContainerGc(
+    {
+      ...logs,
+      minimumAgeMs: parts.settings.minimumContainerAgeMs,
+      maxPerContainer: parts.settings.maxDeadPerContainer,
+      maxInAll: parts.settings.maxDeadContainers,
+    },
+    {
+      runtime,
+      clock,
+      log: log.named("gc"),
+      recordNodeEvent: parts.recordNodeEvent,
+      allSourcesReady: () => mux.allReady(),
+      mayRemoveContent: (uid) => !workers.knows(uid) && registry.get(uid) === undefined,
+      mayRemoveRuntime: (uid) => workers.stateOf(uid)?.step === "finished",
+    },
+  );
+  const collectSoon = keepCollecting("container garbage collection", gc, clock, scope);
+  /** Reads the pod, and has instances that are no longer needed removed beside the work on it. */
+  const inspect = async (uid: PodUid, signal: AbortSignal): Promise<ObservedPod> => {
+    const observed = await observer.inspect(uid, signal);
+    if (hasSpareRecords(observed)) scope.spawn(`prune ${uid}`, (pruning) => gc.pruneDead(observed, pruning));
+    return observed;
+  };
   const workers = new PodWorkers(scope, {
     clock,
     log: log.named("workers"),
     ledger,
     recordEvent: recordPodEvent,
-    observer,
+    observer: { inspect, latest: (uid) => observer.latest(uid), forget: (uid) => observer.forget(uid) },
     statuses,
     starter,
     killer,
@@ -213,7 +248,11 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     dropStatus: (uid) => statuses.delete(uid),
   });
   const views = new PodViews({ statuses, ledger, wanted: () => registry.all() });
-  workers.onGone((uid) => views.gone(uid));
+  workers.onGone((uid) => {
+    views.gone(uid);
+    gc.noteChange();
+    collectSoon();
+  });
   const relist = new Relist({
     runtime,
     clock,
@@ -240,6 +279,13 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   );
   scope.spawn("wanted pods", (signal) => takeChanges(mux, registry, log, signal));
   return { views, statuses, workers, runtimeStatus, ledger, observer, relist };
+}
+
+/** Besides the newest instance of a name, which its status needs, and the one before, one more has ended. */
+function hasSpareRecords({ containers }: ObservedPod): boolean {
+  const ended = new Map<string, number>();
+  for (const { name, state } of containers) if (state === "exited") ended.set(name, (ended.get(name) ?? 0) + 1);
+  return [...ended.values()].some((count) => count > 1);
 }
 
 async function takeChanges(mux: PodMux, registry: PodRegistry, log: Logger, signal: AbortSignal): Promise<void> {

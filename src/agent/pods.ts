@@ -17,6 +17,7 @@ import type { HealthRegistry, LocalViews } from "../server/index.ts";
 import { emptyDirKind, hostPathKind, PodVolumes } from "../volumes/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import { eventsToLog } from "./event-log.ts";
+import { startImageCollection } from "./garbage.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
 import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
@@ -72,7 +73,20 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     ledger,
     recordEvent: events.pod,
     surroundings: parts.surroundings,
+    onUse: (imageId) => imageGc.noteWanted(imageId),
   });
+  const imageGc = await startImageCollection(
+    {
+      config,
+      runtime: cri.runtime,
+      images: cri.images,
+      clock,
+      log: log.named("images"),
+      recordNodeEvent: events.node,
+      onCollected: images.onCollected,
+    },
+    scope,
+  );
   const mux = startSources({ ...parts, recordEvent: events.pod }, scope);
   const cgroups = await startCgroups({
     config,
@@ -119,7 +133,10 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
       images,
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
-      releaseUserIds: (uid) => userIds.release(uid),
+      onGone(uid) {
+        userIds.release(uid);
+        images.forgetPod(uid);
+      },
       settings: {
         crashBackoff: crashBackoff(config),
         // More at once would only make each of them slower: starting is work of the machine's cores.

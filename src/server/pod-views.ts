@@ -18,6 +18,8 @@ export function findPod(pods: readonly Pod[], ref: string): PodLookup {
       pods.filter((pod) => pod.metadata?.uid === ref),
       pods.filter((pod) => qualifiedName(pod) === ref),
       pods.filter((pod) => pod.metadata?.name === ref),
+      // A static pod as its manifest calls it, without the node's name.
+      pods.filter((pod) => pod.metadata?.name === `${ref}-${pod.spec?.nodeName}`),
     ]) ?? [];
   const [pod, ...others] = matching;
   const uid = pod?.metadata?.uid;

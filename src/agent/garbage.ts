@@ -1,0 +1,68 @@
+import { join } from "node:path";
+import { type Clock, type Logger, Pause, type TaskScope } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import type { ImageService, RuntimeService } from "../cri/index.ts";
+import { ImageAgeFile, ImageGc, readImageFs, sandboxImageOf } from "../images/index.ts";
+import type { RecordNodeEvent } from "../model/index.ts";
+
+/** A collector that knows itself when it wants to run next. */
+interface Collector {
+  readonly nextCheckAt: number;
+  collect(signal: AbortSignal): Promise<void>;
+}
+
+/** Runs a collector whenever it is due; the returned function says that it may be due earlier than it thought. */
+export function keepCollecting(name: string, collector: Collector, clock: Clock, scope: TaskScope): () => void {
+  const pause = new Pause(clock);
+  scope.spawn(name, async (signal) => {
+    while (!signal.aborted) {
+      const waitMs = collector.nextCheckAt - clock.now();
+      if (waitMs > 0) await pause.wait(waitMs, signal);
+      else await collector.collect(signal);
+    }
+  });
+  return () => pause.cutShort();
+}
+
+export interface ImageCollectionParts {
+  readonly config: AgentConfig;
+  readonly runtime: RuntimeService;
+  readonly images: ImageService;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly recordNodeEvent: RecordNodeEvent;
+  readonly onCollected: (imageIds: ReadonlySet<string>, before: number) => Promise<void>;
+}
+
+/** Removes images that nothing uses, by age and by space, for as long as the scope lives. */
+export async function startImageCollection(parts: ImageCollectionParts, scope: TaskScope): Promise<ImageGc> {
+  const { config, runtime, images, clock, log } = parts;
+  const { kubelet, flags } = config;
+  const { info } = await runtime.status({ verbose: true }, { signal: scope.signal });
+  const sandboxImage = sandboxImageOf(info);
+  const collector = new ImageGc(
+    {
+      highThresholdPercent: kubelet.imageGCHighThresholdPercent,
+      lowThresholdPercent: kubelet.imageGCLowThresholdPercent,
+      minimumAgeMs: kubelet.imageMinimumGCAgeMs,
+      maximumAgeMs: kubelet.imageMaximumGCAgeMs,
+    },
+    {
+      images,
+      clock,
+      log,
+      recordNodeEvent: parts.recordNodeEvent,
+      onCollected: parts.onCollected,
+      onRemoved() {},
+      readFs: (signal) => readImageFs(images, signal),
+      keptImages: () => (sandboxImage === undefined ? [] : [sandboxImage]),
+      ages: new ImageAgeFile(join(flags.rootDir, "nodelet", "images.json")),
+      imagesInUse: async (signal) => {
+        const { containers } = await runtime.listContainers({ filter: undefined }, { signal });
+        return new Set(containers.flatMap(({ imageId, imageRef, image }) => [imageId, imageRef, image?.image ?? ""]));
+      },
+    },
+  );
+  keepCollecting("image garbage collection", collector, clock, scope);
+  return collector;
+}

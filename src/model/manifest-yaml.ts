@@ -94,9 +94,13 @@ const kubernetesTags = (tags: Tags): Tags => [...tags.filter(keepsMeaning), inte
 /** JSON knows exponents without a sign, too. */
 const jsonTags = (tags: Tags): Tags => [...tags.filter(keepsMeaning), integerTag, floatTag(/[-+]?/)];
 
+const keptTags: ReadonlySet<string> = new Set(
+  ["map", "seq", "str", "null", "bool", "merge"].map((name) => `tag:yaml.org,2002:${name}`),
+);
+
+/** What JSON has no words for (dates, sets, ordered maps, bytes) is read as the text or map that it is written as. */
 function keepsMeaning(tag: Tags[number]): boolean {
-  if (typeof tag === "string") return tag !== "timestamp" && !tag.startsWith("int") && !tag.startsWith("float");
-  return !["int", "float", "timestamp", "binary"].some((name) => tag.tag === `tag:yaml.org,2002:${name}`);
+  return typeof tag === "string" ? tag === "merge" : keptTags.has(tag.tag);
 }
 
 const integerTag: ScalarTag = {

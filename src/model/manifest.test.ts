@@ -83,6 +83,33 @@ test("JSON with tabs and exponents is read as well", async () => {
   assert.equal(object?.spec?.priority, 1000);
 });
 
+test("sets, ordered maps and dates are read as what they are written as, and odd keys stay keys", async () => {
+  const { object, problems } = await decodeManifest(
+    `${head}metadata:
+  labels: !!omap
+    - b: c
+  annotations: !!set {a, 2026-01-01}
+spec:
+  nodeSelector: {"__proto__": x, constructor: w, 5: z}
+`,
+    ["Pod"],
+  );
+  assert.deepEqual(problems.map(describeProblem), [
+    'metadata.labels: Invalid value: [{"b":"c"}]: must be a map, found a list (line 5, column 5)',
+  ]);
+  assert.equal(object, undefined);
+  const { object: second } = await decodeManifest(
+    `${head}metadata: {annotations: !!set {a, 2026-01-01}}\nspec: {nodeSelector: {"__proto__": x, constructor: w, 5: z}}\n`,
+    ["Pod"],
+  );
+  assert.deepEqual(second?.metadata?.annotations, { a: "", "2026-01-01": "" });
+  assert.deepEqual(Object.entries(second?.spec?.nodeSelector ?? {}).sort(), [
+    ["5", "z"],
+    ["__proto__", "x"],
+    ["constructor", "w"],
+  ]);
+});
+
 test("anchors and merge keys work", async () => {
   const { object, problems } = await decodeManifest(
     `${head}spec:

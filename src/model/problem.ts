@@ -88,10 +88,6 @@ export class ProblemList {
     this.#error(field, `Too long: may not be more than ${maxBytes} bytes`);
   }
 
-  tooMany(field: string, found: number, max: number): void {
-    this.#error(field, `Too many: ${found}: must have at most ${max} items`);
-  }
-
   #error(field: string, message: string): void {
     this.#problems.push({ severity: "error", field, message });
   }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { systemClock } from "../src/base/index.ts";
 import { DaemonHome } from "../test/support/daemon.ts";
-import { serveMinimalRuntime } from "../test/support/minimal-runtime.ts";
+import { serveFakeRuntime } from "../test/support/served-runtime.ts";
 
 const runs = Number(process.argv[2] ?? 7);
 const settleMs = 2_000;
@@ -54,7 +54,7 @@ async function measureBareNode(): Promise<Sample> {
 
 async function measureAgent(): Promise<Sample> {
   await using home = await DaemonHome.create();
-  await using _runtime = await serveMinimalRuntime(home.runtimeSocket);
+  await using _runtime = await serveFakeRuntime(home.runtimeSocket);
   const startedAt = systemClock.monotonic();
   const daemon = home.start();
   await daemon.isUp();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
-import { serveMinimalRuntime } from "../../test/support/minimal-runtime.ts";
+import { serveFakeRuntime } from "../../test/support/served-runtime.ts";
 import { silentLogger, systemClock } from "../base/index.ts";
 import { CgroupDriver, CriError, UnsupportedRuntimeError } from "../cri/index.ts";
 import { type ServedServices, serveRuntime } from "../hollow/index.ts";
@@ -49,13 +49,13 @@ test("health: not tried, waiting with the reason, connected, gone, and back", as
   assert.match(JSON.stringify(state()), /waiting.*not tried yet/);
   const connected = made.connect(never);
   await until(() => /waiting.*ENOENT/.test(JSON.stringify(state())));
-  const runtime = await serveMinimalRuntime(socket);
-  assert.deepEqual((await connected).identity.name, "minimal");
+  const runtime = await serveFakeRuntime(socket);
+  assert.deepEqual((await connected).identity.name, "simulated");
   assert.equal(state()?.state, "ok");
   await runtime.kill();
   await assert.rejects(made.cri.runtime.version({ version: "0.1.0" }), CriError);
   assert.match(JSON.stringify(state()), /"waiting","reason":"the container runtime at unix:.* does not answer: /);
-  await using _back = await serveMinimalRuntime(socket);
+  await using _back = await serveFakeRuntime(socket);
   for (let answered = false; !answered; ) {
     answered = await made.cri.runtime.version({ version: "0.1.0" }).then(
       () => true,
@@ -110,7 +110,7 @@ test("a runtime with another contract is a failure, not a wait", async () => {
 test("a bare path as endpoint works, with a word about it", async () => {
   const { made, socket, warnings } = link("bare", { endpoint: join(directory, "bare.sock") });
   using _closed = made;
-  await using _served = await serveMinimalRuntime(socket);
+  await using _served = await serveFakeRuntime(socket);
   await made.connect(never);
   assert.match(warnings.join(), /is deprecated, please use the full URL "unix:\/\//);
 });
@@ -131,7 +131,7 @@ test("the age of the last answer follows the clock", async () => {
   const socket = join(directory, "aging.sock");
   const settings = { containerRuntimeEndpoint: `unix://${socket}`, imageServiceEndpoint: "", cgroupDriver: "cgroupfs" };
   using made = new RuntimeLink({ ...settings, runtimeRequestTimeoutMs: 60_000 }, { clock, log: silentLogger, health });
-  await using _served = await serveMinimalRuntime(socket);
+  await using _served = await serveFakeRuntime(socket);
   let connected = false;
   const connecting = made.connect(never).then(() => {
     connected = true;

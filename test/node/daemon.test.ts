@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DaemonHome, freePort, nodelet } from "../support/daemon.ts";
 import { DatagramReceiver } from "../support/datagram-receiver.ts";
-import { serveMinimalRuntime } from "../support/minimal-runtime.ts";
+import { serveFakeRuntime } from "../support/served-runtime.ts";
 
 const runtimeIs = (state: RegExp, text: string | undefined): boolean => state.test(text ?? "");
 
@@ -22,13 +22,13 @@ test("starts without a runtime, says what it waits for, connects when it comes, 
   await agent.until("systemd was told", () => systemd.received().length > 0);
   assert.match(systemd.received()[0] ?? "", /^READY=1\nSTATUS=Waiting for the container runtime at unix:/);
 
-  await using _runtime = await serveMinimalRuntime(home.runtimeSocket);
+  await using _runtime = await serveFakeRuntime(home.runtimeSocket);
   await agent.until("the runtime was there", async () =>
     runtimeIs(/\[\+\]runtime ok \(proven \d+s ago\)/, await agent.healthz("/healthz?verbose")),
   );
   await agent.until("it had started", () => agent.stderr.includes('"Started nodelet"'));
   assert.match(agent.stderr, /"Using cgroup driver" cgroupDriver="cgroupfs" source="container runtime"/);
-  assert.match(systemd.received().at(-1) ?? "", /STATUS=Connected to minimal 1\.2\.3/);
+  assert.match(systemd.received().at(-1) ?? "", /STATUS=Connected to simulated 1\.2\.3/);
 
   agent.signal("SIGTERM");
   assert.deepEqual(await agent.exited, { code: 0, signal: null });

@@ -42,6 +42,9 @@ export class DaemonHome implements AsyncDisposable {
       authentication: { webhook: { enabled: false }, anonymous: { enabled: true } },
       authorization: { mode: "AlwaysAllow" },
       podLogsDir: join(this.directory, "logs"),
+      // Without cgroups of pods there are none to clean up.
+      cgroupsPerQOS: false,
+      enforceNodeAllocatable: ["none"],
       healthzPort: this.healthzPort,
       containerRuntimeEndpoint: `unix://${this.runtimeSocket}`,
       ...fields,

@@ -3,6 +3,7 @@ import {
   type ConfigWarning,
   describeOrigin,
   describeProblem,
+  type Effect,
   type EffectiveSetting,
   effectiveFields,
   effectiveFlags,
@@ -43,10 +44,10 @@ export async function runConfigCommand(
       io.stderr.write(describeWarnings(result.config.warnings));
       const fields = effectiveFields(result.config);
       const flags = effectiveFlags(result.config);
-      const unheeded = [...fields, ...flags].filter(isUnheeded);
-      if (args.length === argv.length) io.stdout.write(configYaml(fields, flags) + describeUnheeded(unheeded));
+      const unheeded = describeUnheeded([...fields, ...flags]);
+      if (args.length === argv.length) io.stdout.write(configYaml(fields, flags) + unheeded);
       else {
-        io.stderr.write(describeUnheeded(unheeded));
+        io.stderr.write(unheeded);
         io.stdout.write("The configuration is valid.\n");
       }
       return 0;
@@ -64,19 +65,15 @@ function describeWarnings(warnings: readonly ConfigWarning[]): string {
   return warnings.map(({ message }) => `warning: ${message}\n`).join("");
 }
 
-/** Set by the user, but nothing comes of it. */
-function isUnheeded({ origin, effect }: EffectiveSetting): boolean {
-  return origin.from !== "default" && effect !== "yes";
-}
-
-function describeUnheeded(settings: readonly EffectiveSetting[]): string {
-  const lines = (effect: string, title: string): string => {
-    const own = settings.filter((setting) => setting.effect === effect);
+/** What the user sets although nothing comes of it. */
+export function describeUnheeded(settings: readonly EffectiveSetting[]): string {
+  const list = (effect: Effect, title: string): string => {
+    const own = settings.filter((setting) => setting.effect === effect && setting.origin.from !== "default");
     if (own.length === 0) return "";
     return `# ${title}\n${own.map(({ name, origin }) => `#   ${name} (${describeOrigin(origin)})\n`).join("")}`;
   };
   return (
-    lines("not yet", "Not yet in effect: read and checked, but no part of nodelet acts on these yet.") +
-    lines("none", "Without effect, as in the kubelet:")
+    list("not yet", "Not yet in effect: read and checked, but no part of nodelet acts on these yet.") +
+    list("none", "Without effect, as in the kubelet:")
   );
 }

@@ -65,7 +65,7 @@ export function decodeInto(store: FieldStore, tree: Tree & { kind: "map" }, mode
 
   // Merged JSON is read in the order of its keys, and the last spelling of a field stays.
   function winsOver(path: string, name: string, spelling: string): boolean {
-    return spelling > name || (isFieldPath(path) && !store.has(path));
+    return spelling > name || !fieldPaths.some((field) => isWithin(field, path) && store.has(field));
   }
 
   function decodeEntry(path: string, { value }: TreeEntry): void {
@@ -109,6 +109,10 @@ function lastOfEachKey(entries: readonly TreeEntry[]): TreeEntry[] {
 function namesBelow(prefix: string): string[] {
   const below = fieldPaths.filter((path) => path.startsWith(prefix));
   return [...new Set(below.map((path) => path.slice(prefix.length).split(".", 1)[0] ?? ""))];
+}
+
+function isWithin(field: FieldPath, path: string): boolean {
+  return field === path || field.startsWith(`${path}.`);
 }
 
 function sameLetters(a: string, b: string): boolean {

@@ -58,6 +58,7 @@ export { validatePod } from "./pod-validation/index.ts";
 export { describeProblem, isError, type Position, type Problem } from "./problem.ts";
 export { computeQosClass, type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, QuantityError, tryParseQuantity, wholeUnits } from "./quantity.ts";
+export { canonicalQuantity } from "./quantity-format.ts";
 export {
   addAmounts,
   amountsOf,

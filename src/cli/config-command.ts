@@ -58,7 +58,7 @@ export async function runConfigCommand(
 function describeInvalid({ step, problems, warnings }: InvalidConfig): string {
   const lines = problems.map((problem) => `  ${describeProblem(problem)}\n`).join("");
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
-  return `${describeWarnings(warnings)}nodelet config: ${count}${step === "" ? ":" : `, ${step}`}\n${lines}`;
+  return `${describeWarnings(warnings)}nodelet config: ${count}${step === "" ? ":" : `, ${step.trimEnd()}`}\n${lines}`;
 }
 
 function describeWarnings(warnings: readonly ConfigWarning[]): string {

@@ -15,7 +15,7 @@ interface Struct {
 // Always written, even when empty.
 const always: ReadonlySet<FieldPath> = new Set(["containerRuntimeEndpoint", "logging.verbosity"]);
 
-export function toV1beta1(kubelet: KubeletConfiguration): Readonly<Record<string, unknown>> {
+function toV1beta1(kubelet: KubeletConfiguration): Readonly<Record<string, unknown>> {
   const root: Struct = {};
   for (const path of fieldPaths) {
     const segments = path.split(".");

@@ -3,7 +3,7 @@ import { type FieldPath, fieldPaths, specOf } from "./fields/fields.ts";
 import type { GateSet } from "./gates/gates.ts";
 
 /** The hard thresholds a configuration file gets that names none. */
-export const defaultEvictionHard: Readonly<Record<string, string>> = {
+const defaultEvictionHard: Readonly<Record<string, string>> = {
   "memory.available": "100Mi",
   "nodefs.available": "10%",
   "nodefs.inodesFree": "5%",

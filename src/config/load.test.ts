@@ -372,6 +372,7 @@ test("the node name", async () => {
   assert.equal(configOf(await load("--hostname-override= My.Node ")).nodeName, "my.node");
   const nameless = await loadConfig([], memoryIo({}, { hostname: () => " " }));
   assert.match(problemsOf(nameless)[0]?.message ?? "", /^empty hostname is invalid/);
+  assert.match(await complaint("--hostname-override= "), /empty hostname is invalid/);
 });
 
 test("the configuration is frozen to its depths", async () => {

@@ -72,13 +72,12 @@ export async function loadConfig(argv: readonly string[], io: ConfigIo): Promise
 
   const candidate = buildCandidate(store);
   const problems: ConfigProblem[] = [];
-  const context = await ruleContext(candidate, flags, parsed, gates, store, problems, io);
+  const context = await ruleContext({ config: candidate, flags, parsed, gates, store, problems }, io);
   checkLogging(context);
   if (problems.length > 0) return fail("initialize logging: ", problems);
   checkRules(context);
-  const nodeName = (flags.hostnameOverride.trim() || io.hostname().trim()).toLowerCase();
-  if (nodeName === "")
-    problems.push({ message: "empty hostname is invalid; give --hostname-override", field: "--hostname-override" });
+  const nodeName = (flags.hostnameOverride || io.hostname()).trim().toLowerCase();
+  if (nodeName === "") context.problem("--hostname-override", "empty hostname is invalid; give --hostname-override");
   if (problems.length > 0) return fail("failed to validate kubelet configuration, error: ", problems);
 
   warnings.push(...notes(candidate, flags, parsed));
@@ -106,15 +105,17 @@ async function loadBase(flags: KubeletFlags, flagGates: Gates, io: ConfigIo): Pr
   return { store, problems: [], warnings: [] };
 }
 
-async function ruleContext(
-  config: KubeletCandidate,
-  flags: KubeletFlags,
-  parsed: ParsedFlags,
-  gates: GateSet,
-  store: FieldStore,
-  problems: ConfigProblem[],
-  io: ConfigIo,
-): Promise<RuleContext> {
+interface RuleInput {
+  readonly config: KubeletCandidate;
+  readonly flags: KubeletFlags;
+  readonly parsed: ParsedFlags;
+  readonly gates: GateSet;
+  readonly store: FieldStore;
+  readonly problems: ConfigProblem[];
+}
+
+async function ruleContext(input: RuleInput, io: ConfigIo): Promise<RuleContext> {
+  const { config, flags, parsed, gates, store, problems } = input;
   const problem = (field: string, message: string): void => {
     const place = placeOf(originOf(store, field));
     problems.push({ message, field, ...(place === undefined ? {} : { place }) });
@@ -180,7 +181,7 @@ function invalidConfig(
 ): InvalidConfig {
   const texts = problems.map(describeProblem);
   const joined = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
-  return deepFreeze({ kind: "invalid", message: prefix + joined, step: prefix.trim(), problems, warnings });
+  return deepFreeze({ kind: "invalid", message: prefix + joined, step: prefix, problems, warnings });
 }
 
 /** The problem with the place it was written at. */

@@ -1,9 +1,8 @@
-import { type Taint, tryParseQuantity } from "../../model/index.ts";
+import { canonicalQuantity, type Taint, tryParseQuantity } from "../../model/index.ts";
 import { describeTree, type Tree } from "../files/tree.ts";
 import type { MemoryReservation, ShutdownGracePeriodByPodPriority, VModuleItem } from "../kubelet-configuration.ts";
 import { formatDuration, millisOf, parseDuration } from "../text/go-duration.ts";
 import { TextError } from "../text/go-text.ts";
-import { canonicalQuantity } from "../text/quantity-text.ts";
 
 /** How a value of a configuration file is read, and written again for /configz. */
 export interface FieldKind<Value> {

@@ -72,10 +72,10 @@ const samples: Record<keyof typeof resourceFields, FieldSample> = {
         '{full-pcpu-only: "true"}',
         'unknown CPU Manager Policy option: "full-pcpu-only" (did you mean full-pcpus-only?)',
       ],
-      ['{align-by-socket: "true"}', "Alpha-level Options not enabled"],
+      ['{align-by-socket: "true"}', "it needs feature gate CPUManagerPolicyAlphaOptions"],
       [
         '{distribute-cpus-across-numa: "true"}',
-        "Beta-level Options not enabled",
+        "it needs feature gate CPUManagerPolicyBetaOptions",
         'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\nfeatureGates: {CPUManagerPolicyBetaOptions: false}',
       ],
       ['{full-pcpus-only: "maybe"}', 'bad value "maybe" for option "full-pcpus-only"'],
@@ -117,12 +117,12 @@ const samples: Record<keyof typeof resourceFields, FieldSample> = {
     valid: ['{max-allowable-numa-nodes: "9"}', { "max-allowable-numa-nodes": "9" }],
     invalid: [
       ['{nearest: "true"}', 'unknown Topology Manager Policy option: "nearest"'],
-      ['{max-allowable-numa-nodes: "7"}', "should not be less than 8, found 7"],
-      ['{max-allowable-numa-nodes: "many"}', "unable to convert policy option to integer"],
+      ['{max-allowable-numa-nodes: "7"}', "it should not be less than 8"],
+      ['{max-allowable-numa-nodes: "many"}', 'bad value "many" for option "max-allowable-numa-nodes"'],
       ['{prefer-closest-numa-nodes: "maybe"}', 'bad value "maybe"'],
       [
         '{max-allowable-numa-nodes: "9"}',
-        "beta-level options not enabled",
+        "it needs feature gate TopologyManagerPolicyBetaOptions",
         "featureGates: {TopologyManagerPolicyBetaOptions: false}",
       ],
       [

@@ -179,6 +179,6 @@ function resolvePaths(store: FieldStore, directory: string): void {
   }
 }
 
-export function spot(path: string, at: Place): string {
+function spot(path: string, at: Place): string {
   return `${path}:${at.line}:${at.column}`;
 }

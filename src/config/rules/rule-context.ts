@@ -1,6 +1,5 @@
 import type { KubeletFlags } from "../agent-config.ts";
 import type { KubeletCandidate } from "../candidate.ts";
-import { type FieldPath, label } from "../fields/fields.ts";
 import type { GateName } from "../gates/gate-table.ts";
 
 /** What the rules look at, and where they put what they find. */
@@ -17,11 +16,6 @@ export interface RuleContext {
   problem(field: string, message: string): void;
   /** Continues "invalid configuration: ". */
   invalid(field: string, message: string): void;
-}
-
-/** "maxPods (--max-pods)" with the value that was found, as text. */
-export function found(path: FieldPath, value: unknown): string {
-  return `${label(path)} ${show(value)}`;
 }
 
 export function show(value: unknown): string {

@@ -99,7 +99,7 @@ const component = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
 const fullImageName = new RegExp(`^${domain}(?:\\.${domain})*(?::[0-9]+)?(?:/${component})+$`);
 
 /** What keeps a name from being an image without tag or digest, or such a path followed by slash and star. */
-export function imagePatternProblem(pattern: string): string | undefined {
+function imagePatternProblem(pattern: string): string | undefined {
   if (pattern !== pattern.trim()) return "leading/trailing spaces are not allowed";
   const isWildcard = pattern.endsWith("/*");
   const name = isWildcard ? pattern.slice(0, -1) : pattern;

@@ -1,4 +1,5 @@
 import { tryParseQuantity } from "../../model/index.ts";
+import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
 import { isHugePages } from "../flags/flag-kinds.ts";
 import { CpuSetError, parseCpuSet } from "../text/cpu-set.ts";
@@ -94,7 +95,7 @@ function checkReserved({ config, invalid }: RuleContext): void {
   for (const path of ["kubeReserved", "systemReserved"] as const) {
     for (const [resource, text] of Object.entries(config[path])) {
       const wrong = (reason: string): void =>
-        invalid(`${path}["${resource}"]`, `${label(path)} value failed to parse: ${reason}`);
+        invalid(keyPath(path, resource), `${label(path)} value failed to parse: ${reason}`);
       const quantity = tryParseQuantity(text);
       if (!reservableResources.includes(resource)) {
         wrong(`cannot reserve ${show(resource)} resource, only ${words(reservableResources)}`);
@@ -153,7 +154,7 @@ function checkReservedMemory({ config, invalid }: RuleContext): void {
 function checkQosReserved({ config, invalid }: RuleContext): void {
   for (const [resource, text] of Object.entries(config.qosReserved)) {
     const wrong = (reason: string): void =>
-      invalid(`qosReserved["${resource}"]`, `${label("qosReserved")} value failed to parse: ${reason}`);
+      invalid(keyPath("qosReserved", resource), `${label("qosReserved")} value failed to parse: ${reason}`);
     const percent = /^([+-]?[0-9]{1,15})%+$/.exec(text)?.[1];
     if (resource !== "memory") wrong(`cannot reserve ${show(resource)} resource, only "memory"`);
     else if (percent === undefined)

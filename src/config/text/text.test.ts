@@ -8,7 +8,6 @@ import { formatDuration, parseDuration } from "./go-duration.ts";
 import { parseBool, parseCsvRecord, parseInteger, TextError } from "./go-text.ts";
 import { labelValueProblems, qualifiedNameProblems } from "./label-syntax.ts";
 import { nearest } from "./nearest.ts";
-import { canonicalQuantity } from "./quantity-text.ts";
 import { reservedResources } from "./reserved.ts";
 
 for (const [text, ms, shown] of [
@@ -119,21 +118,6 @@ test("the nearest name is close, or none", () => {
     ["maxPods", "maxPods", "maxPods", "maxPods", undefined, undefined],
   );
 });
-
-for (const [text, canonical] of [
-  ["1024Mi", "1Gi"],
-  ["1.5Gi", "1536Mi"],
-  ["1000m", "1"],
-  ["1000", "1k"],
-  ["0.5", "500m"],
-  ["512", "512"],
-  ["0Gi", "0"],
-  ["1e3", "1k"],
-  ["-1Ki", "-1Ki"],
-  ["0.5Ki", "512"],
-] as const) {
-  test(`quantity ${text} is written ${canonical}`, () => assert.equal(canonicalQuantity(text), canonical));
-}
 
 test("eviction thresholds", () => {
   assert.deepEqual(parseEvictionThreshold("12.5%"), { fraction: 0.125 });

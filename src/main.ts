@@ -68,9 +68,11 @@ async function runDaemon(): Promise<number> {
     watchdogUsec: env["WATCHDOG_USEC"],
     watchdogPid: env["WATCHDOG_PID"],
   };
-  return await agent.runDaemon(
+  const isOnce = firstWord === "run-once";
+  const run = isOnce ? agent.runOnce : agent.runDaemon;
+  return await run(
     {
-      argv: process.argv.slice(2),
+      argv: isOnce ? otherWords : process.argv.slice(2),
       cwd: process.cwd(),
       env,
       service,

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
-import type { CgroupLayout, Machine } from "../host/index.ts";
+import { type CgroupLayout, type Machine, readPidLimit } from "../host/index.ts";
 import { amountsOf, type IdentifiedPod } from "../model/index.ts";
 import { CgroupTree, kernelCgroupFiles, limitPods, limitReserved, PodCgroups } from "../resources/index.ts";
 import type { NodeContext } from "../runtime/index.ts";
@@ -35,7 +35,11 @@ export async function startCgroups(parts: {
     enforce: kubelet.enforceNodeAllocatable,
     systemReservedCgroup: kubelet.systemReservedCgroup,
     kubeReservedCgroup: kubelet.kubeReservedCgroup,
-    capacity: amountsOf({ cpu: String(machine.cpus.logical), memory: String(machine.memoryBytes) }),
+    capacity: amountsOf({
+      cpu: String(machine.cpus.logical),
+      memory: String(machine.memoryBytes),
+      pid: String(await readPidLimit()),
+    }),
     systemReserved: amountsOf(kubelet.systemReserved),
     kubeReserved: amountsOf(kubelet.kubeReserved),
     hugePageSizes: node.hugePageSizes,

@@ -12,7 +12,8 @@ import {
   toConfigz,
 } from "../config/index.ts";
 import { parseQuantity, wholeUnits } from "../model/index.ts";
-import { runAgent } from "./run-agent.ts";
+import { type AgentSurroundings, runAgent } from "./run-agent.ts";
+import { type PodOutcome, readRunOnceArgs, waitForPods } from "./run-once.ts";
 import type { ServiceEnvironment } from "./service-manager.ts";
 
 /** The process as the daemon needs it. */
@@ -32,8 +33,31 @@ export interface DaemonProcess {
 
 const secretFlags: ReadonlySet<string> = new Set(["manifest-url-header", "storage-driver-password"]);
 
-/** Loads the configuration and runs the agent until `stop` is aborted; the result is the exit code. */
-export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal): Promise<number> {
+/**
+ * Starts the pods that the sources name, waits until each runs or has failed, says so and leaves them running. The
+ * exit code is 0 when all of them run or have succeeded.
+ */
+export async function runOnce(daemon: DaemonProcess, stop: AbortSignal): Promise<number> {
+  const options = readRunOnceArgs(daemon.argv);
+  if (options === undefined) {
+    daemon.logWriter.plain("nodelet run-once: --timeout wants a number of seconds above 0\n");
+    return 2;
+  }
+  let outcomes: readonly PodOutcome[] = [];
+  const code = await runDaemon({ ...daemon, argv: options.argv }, stop, async (pods, signal) => {
+    outcomes = await waitForPods(pods, { clock: daemon.clock, timeoutMs: options.timeoutMs }, signal);
+    for (const { pod, text } of outcomes) daemon.print(`${pod}: ${text}\n`);
+    if (outcomes.length === 0) daemon.print("no pod was found\n");
+  });
+  return code === 0 && (outcomes.length === 0 || outcomes.some(({ ok }) => !ok)) ? 1 : code;
+}
+
+/** Loads the configuration and runs the agent until `stop` is aborted or `task` is done; the result is the exit code. */
+export async function runDaemon(
+  daemon: DaemonProcess,
+  stop: AbortSignal,
+  task?: AgentSurroundings["task"],
+): Promise<number> {
   const { clock, logWriter, pid, isRoot, service } = daemon;
   const log = logWriter.logger("agent");
   const loaded = await loadConfig(daemon.argv, systemIo(daemon.cwd));
@@ -62,7 +86,17 @@ export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal): Promi
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(daemon.env)) if (value !== undefined) environment[name] = value;
   const surroundings = { workDir: daemon.cwd, homeDir: environment["HOME"], environment };
-  const around = { clock, log, logControl: logWriter, configz: () => configz, service, surroundings, pid, isRoot };
+  const around = {
+    clock,
+    log,
+    logControl: logWriter,
+    configz: () => configz,
+    service,
+    surroundings,
+    pid,
+    isRoot,
+    ...(task && { task }),
+  };
   try {
     await runAgent(config, around, stop);
     return 0;

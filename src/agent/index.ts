@@ -1,2 +1,2 @@
 // Builds every part of the agent once, connects them, starts and stops them in stages.
-export { runDaemon } from "./daemon.ts";
+export { runDaemon, runOnce } from "./daemon.ts";

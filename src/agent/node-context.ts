@@ -1,8 +1,8 @@
-import { readdir } from "node:fs/promises";
 import type { Logger } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../host/index.ts";
 import { amountsOf, type ResourceAmounts } from "../model/index.ts";
+import { canControlSwap, readHugePageSizes } from "../resources/index.ts";
 import {
   type AllocateIds,
   type NodeContext,
@@ -47,7 +47,7 @@ export async function readNodeContext(facts: {
     cpuPeriodUs: kubelet.cpuCFSQuota ? kubelet.cpuCFSQuotaPeriodMs * 1000 : undefined,
     memoryCapacityBytes: BigInt(machine.memoryBytes),
     swap: {
-      controllable: await canLimitSwap(cgroups),
+      controllable: await canControlSwap(cgroups),
       behavior: kubelet.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
       capacityBytes: BigInt(machine.swapBytes),
     },
@@ -104,27 +104,4 @@ function allocatable(config: AgentConfig, machine: Machine): ResourceAmounts {
     }
   }
   return result;
-}
-
-async function readHugePageSizes(): Promise<readonly bigint[]> {
-  try {
-    const entries = await readdir("/sys/kernel/mm/hugepages");
-    return entries.flatMap((entry) => {
-      const kilobytes = /^hugepages-(\d+)kB$/.exec(entry)?.[1];
-      return kilobytes === undefined ? [] : [BigInt(kilobytes) * 1024n];
-    });
-  } catch {
-    return [];
-  }
-}
-
-async function canLimitSwap(cgroups: CgroupLayout): Promise<boolean> {
-  const directory = cgroups.version === 1 ? cgroups.mountPoints.get("memory") : cgroups.mountPoint;
-  if (directory === undefined) return false;
-  const wanted = cgroups.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
-  try {
-    return (await readdir(directory)).includes(wanted);
-  } catch {
-    return false;
-  }
 }

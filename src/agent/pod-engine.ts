@@ -36,6 +36,7 @@ import { type PodVolumes, readVolumeFile } from "../volumes/index.ts";
 import { PodMemoryFiles, PodWorkers } from "../workers/index.ts";
 import { execThrough } from "./exec.ts";
 import { keepCollecting } from "./garbage.ts";
+import { noteMilestones } from "./ledger-notes.ts";
 import { sandboxContextOf } from "./node-context.ts";
 import { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
 import { PodViews } from "./pod-views.ts";
@@ -247,6 +248,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     setStatus: (pod, status) => statuses.set(pod, status),
     dropStatus: (uid) => statuses.delete(uid),
   });
+  noteMilestones(statuses, ledger);
   const views = new PodViews({ statuses, ledger, wanted: () => registry.all() });
   workers.onGone((uid) => {
     views.gone(uid);

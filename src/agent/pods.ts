@@ -42,6 +42,8 @@ export interface AgentParts {
 /** The pods' side as the doors see it. Its loops live in the scope it was started with. */
 export interface RunningPods {
   readonly views: LocalViews;
+  /** Every source has said which pods it wants. */
+  sourcesReady(): boolean;
 }
 
 const legacyLogDir = "/var/log/containers";
@@ -153,7 +155,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     const problem = engine.runtimeStatus.runtimeProblem;
     return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };
   });
-  return { views: engine.views };
+  return { views: engine.views, sourcesReady: () => mux.allReady() };
 }
 
 function crashBackoff({ gates, kubelet }: AgentConfig): { readonly initialMs: number; readonly maxMs: number } {

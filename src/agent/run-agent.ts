@@ -10,7 +10,7 @@ import type { ProcessSurroundings } from "./images.ts";
 import { LateViews } from "./late-views.ts";
 import { holdLockFile } from "./lock-file.ts";
 import { tuneOwnProcess } from "./own-process.ts";
-import { startPods } from "./pods.ts";
+import { type RunningPods, startPods } from "./pods.ts";
 import { RuntimeLink } from "./runtime-link.ts";
 import { type ServiceEnvironment, ServiceManager } from "./service-manager.ts";
 import { checkSwap } from "./swap.ts";
@@ -27,6 +27,8 @@ export interface AgentSurroundings {
   readonly surroundings: ProcessSurroundings;
   readonly pid: number;
   readonly isRoot: boolean;
+  /** What the agent runs for, if not for ever: it ends when this is done. */
+  readonly task?: (pods: RunningPods, signal: AbortSignal) => Promise<void>;
 }
 
 const logBlockedMs = 2 * 60_000;
@@ -100,6 +102,13 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   const pods = await startPods(parts, podLoops);
   views.attach(pods.views);
   log.info("Started nodelet");
+  const { task } = around;
+  if (task !== undefined) {
+    podLoops.spawn("the task at hand", async (signal) => {
+      await task(pods, signal);
+      ending.request("the task is done");
+    });
+  }
   await ending.reached();
 }
 

@@ -96,10 +96,10 @@ const shares: readonly { readonly name: string; readonly steps: readonly string[
 
 const allSteps: readonly string[] = shares.flatMap(({ steps }) => steps);
 
-/** The end of the start-up: when the last container of the first round was started. */
+/** The end of the start-up: when the pod was first ready, or at least ran. */
 function startedUp(entries: readonly LedgerEntry[], now: number): number {
-  const ready = entries.find(({ step }) => step === "ready" || step === "running");
-  return ready?.startedAt ?? now;
+  const milestone = (wanted: string): number | undefined => entries.find(({ step }) => step === wanted)?.startedAt;
+  return milestone("ready") ?? milestone("running") ?? now;
 }
 
 /** Length of the union of the intervals, cut to the window. */

@@ -3,7 +3,7 @@ export { nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
-export { type Machine, readMachine, readSwaps } from "./machine.ts";
+export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { setOwnOomScore } from "./oom-score.ts";
 export { setOpenFileLimit } from "./open-files.ts";

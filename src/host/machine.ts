@@ -89,6 +89,14 @@ function kibibytes(memInfo: string, field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(memInfo)?.[1] ?? 0);
 }
 
+/** How many processes and threads the kernel allows at once. */
+export async function readPidLimit(root = "/"): Promise<number> {
+  const limits = await Promise.all(
+    ["pid_max", "threads-max"].map(async (file) => Number(await readFile(`${root}/proc/sys/kernel/${file}`, "utf8"))),
+  );
+  return Math.min(...limits);
+}
+
 /** The swap devices in use; none when the kernel has no swap at all. */
 export async function readSwaps(root = "/"): Promise<readonly string[]> {
   let text: string;

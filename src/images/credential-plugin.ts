@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Logger } from "../base/index.ts";
-import { isAbort, messageOf } from "../base/index.ts";
+import { isAbort, messageOf, runProgram } from "../base/index.ts";
 import type { DockerConfig } from "./docker-config.ts";
 import type { LoginSource } from "./keyring.ts";
 import type { CredentialProviderSettings, TokenSettings } from "./plugin-config.ts";
-import { runPlugin } from "./plugin-exec.ts";
 import {
   decodePluginResponse,
   encodePluginRequest,
@@ -134,7 +133,11 @@ export class CredentialPlugin {
     const input = encodePluginRequest({ apiVersion, image: repository, serviceAccount: identity.serviceAccount });
     let answer: string;
     try {
-      answer = await runPlugin({ program: this.#program, args, env: { ...environment, ...own }, input }, clock, signal);
+      answer = await runProgram(
+        { program: this.#program, args, env: { ...environment, ...own }, input },
+        clock,
+        signal,
+      );
     } catch (error) {
       if (isAbort(error, signal) || secret === undefined) throw error;
       throw new Error(messageOf(error).replaceAll(secret, "(token)"));

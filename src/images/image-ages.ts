@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { FieldReader } from "./field-reader.ts";
+import { FieldReader } from "../base/index.ts";
 
 /** When the agent first saw an image and last saw a container use it; wall-clock milliseconds, 0: never. */
 export interface ImageAge {

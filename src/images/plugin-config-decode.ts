@@ -1,5 +1,4 @@
-import { messageOf, parseDuration } from "../base/index.ts";
-import { FieldReader } from "./field-reader.ts";
+import { FieldReader, messageOf, parseDuration } from "../base/index.ts";
 import type { CredentialProviderSettings, TokenSettings } from "./plugin-config.ts";
 import { parseRegistryPattern } from "./registry-pattern.ts";
 

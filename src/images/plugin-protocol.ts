@@ -1,6 +1,5 @@
-import { parseDuration } from "../base/index.ts";
+import { FieldReader, parseDuration } from "../base/index.ts";
 import type { DockerConfig } from "./docker-config.ts";
-import { FieldReader } from "./field-reader.ts";
 
 export interface PluginRequest {
   readonly apiVersion: string;

@@ -1,9 +1,8 @@
-import { type Clock, formatDuration, isAbort, messageOf } from "../base/index.ts";
+import { type Clock, formatDuration, isAbort, messageOf, TokenBucket } from "../base/index.ts";
 import { CriError, type Image, type ImageService, type ImageSpec, type PodSandboxConfig } from "../cri/index.ts";
 import type { ImageAccess } from "./image-access.ts";
 import { joinMessages } from "./image-error.ts";
 import type { Credential } from "./keyring.ts";
-import { TokenBucket } from "./token-bucket.ts";
 
 /** The runtime could not bring the image; the message is what users see in events. */
 export class PullFailure extends Error {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
+import { TokenBucket } from "../base/index.ts";
 import { PullQueue } from "./pull-queue.ts";
-import { TokenBucket } from "./token-bucket.ts";
 
 /** A registry of pulls that end when the test says so. */
 class Pulls {

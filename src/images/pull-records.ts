@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { FieldReader } from "./field-reader.ts";
+import { FieldReader } from "../base/index.ts";
 
 /** Which credentials an image was pulled with; the kubelet's own format, so that either agent can read the other's. */
 export interface PulledRecord {

@@ -1,7 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { type Clock, messageOf } from "../base/index.ts";
+import type { Clock } from "./clock.ts";
+import { messageOf } from "./errors.ts";
 
-export interface PluginCommand {
+export interface ProgramCommand {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -13,7 +14,7 @@ const longestAnswer = 4 * 1024 * 1024;
 const longestComplaint = 4 * 1024;
 
 /** Runs a program without a shell, feeds it `input` and resolves with what it wrote, unless it fails or dawdles. */
-export function runPlugin(command: PluginCommand, clock: Clock, signal: AbortSignal): Promise<string> {
+export function runProgram(command: ProgramCommand, clock: Clock, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
   return new Promise<string>((resolve, reject) => {
     let child: ChildProcessWithoutNullStreams;

@@ -121,6 +121,20 @@ test("files added, changed and removed are seen through the kernel's notices alo
   await delivered(ears, "a-n");
 });
 
+test("many files at once come in few deliveries and without warnings of the platform", async () => {
+  await using source = await startSource();
+  const warnings: Error[] = [];
+  const note = (warning: Error): number => warnings.push(warning);
+  process.on("warning", note);
+  await delivered(source.ears);
+  const names = Array.from({ length: 40 }, (_, index) => `p${index + 10}`);
+  for (const name of names) source.write(`${name}.yaml`, manifest(name));
+  await delivered(source.ears, ...names.map((name) => `${name}-n`));
+  process.off("warning", note);
+  assert.deepEqual(warnings, []);
+  assert.ok(source.ears.deliveries.length < 10, `${source.ears.deliveries.length} deliveries`);
+});
+
 test("an empty directory and a missing path both deliver an empty list; a missing path is logged once", async () => {
   await using source = await startSource(undefined, { checkFrequencyMs: 40 });
   await delivered(source.ears);

@@ -3,7 +3,7 @@ import { messageOf, Pause } from "../base/index.ts";
 import type { IdentifiedPod, Problem } from "../model/index.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
-import { isBroken, type ManifestFile, type ManifestFileReader, readManifestFile } from "./manifest-file.ts";
+import { isBroken, type ManifestFile, type ManifestFileReader, readManifestFiles } from "./manifest-file.ts";
 import { listManifests, type ManifestListing, stampOf } from "./manifest-listing.ts";
 import { resolveConflicts } from "./name-conflicts.ts";
 import type { SourcePorts } from "./ports.ts";
@@ -118,32 +118,29 @@ export class FileSource {
     // What cannot be looked at says nothing about the pods: they stay.
     if (listing.type === "unreadable") return;
     const listed = listing.type === "missing" ? [] : listing.files;
-    const files = new Map<string, ManifestFile>();
-    const looks = listed.map((path) => this.#look(path, this.#files.get(path), mustRead(path), signal));
-    for (const file of await Promise.all(looks)) if (file !== undefined) files.set(file.path, file);
+    const unchanged = await Promise.all(listed.map((path) => this.#unchanged(path, mustRead(path))));
+    const files = new Map(unchanged.flatMap((file) => (file === undefined ? [] : [[file.path, file]])));
+    const toRead = listed.filter((path) => !files.has(path));
+    for (const file of await this.#read(toRead, signal)) files.set(file.path, file);
     const gone = [...this.#files.keys()].filter((path) => !files.has(path));
-    if (gone.length > 0) await this.#confirmGone(gone, files, signal);
+    if (gone.length > 0) {
+      await this.#ports.clock.sleep(absenceMs, signal);
+      for (const file of await this.#read(gone, signal)) files.set(file.path, file);
+    }
     this.#files = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
     await this.#publish(signal);
   }
 
-  async #look(
-    path: string,
-    known: ManifestFile | undefined,
-    mustRead: boolean,
-    signal: AbortSignal,
-  ): Promise<ManifestFile | undefined> {
-    if (known !== undefined && !mustRead) {
-      const stamp = await stampOf(path);
-      if (stamp !== "absent" && !("reason" in stamp) && stamp.identity === known.stamp) return known;
-    }
-    return await readManifestFile(path, known, this.#reader, signal);
+  #read(paths: readonly string[], signal: AbortSignal): Promise<readonly ManifestFile[]> {
+    return readManifestFiles(paths, this.#files, this.#reader, signal);
   }
 
-  async #confirmGone(gone: readonly string[], files: Map<string, ManifestFile>, signal: AbortSignal): Promise<void> {
-    await this.#ports.clock.sleep(absenceMs, signal);
-    const looks = gone.map((path) => readManifestFile(path, this.#files.get(path), this.#reader, signal));
-    for (const file of await Promise.all(looks)) if (file !== undefined) files.set(file.path, file);
+  /** What is known of a file that need not be read again. */
+  async #unchanged(path: string, mustRead: boolean): Promise<ManifestFile | undefined> {
+    const known = this.#files.get(path);
+    if (known === undefined || mustRead) return undefined;
+    const stamp = await stampOf(path);
+    return stamp !== "absent" && !("reason" in stamp) && stamp.identity === known.stamp ? known : undefined;
   }
 
   async #publish(signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../base/index.ts";
 import { type IdentifiedPod, isError, type Problem } from "../model/index.ts";
 import type { Checkpoints } from "./checkpoints.ts";
-import { type FileStamp, readManifest, stampOf } from "./manifest-listing.ts";
+import { readManifest, stampOf } from "./manifest-listing.ts";
 import { podsOfManifest } from "./manifest-pods.ts";
 import type { StaticPodSettings } from "./static-pod.ts";
 
@@ -28,40 +28,65 @@ export interface ManifestFileReader {
 }
 
 // Whoever writes a file in pieces leaves it readable, and perhaps even valid, in between. A file that changed just now
-// is believed only after it has been left alone this long.
+// is believed only after it has been left alone for a moment.
 const settleMs = 10;
 const recentMs = 1000;
 const mostRounds = 100;
 
-/** Reads a manifest and says what it means now; undefined when the file is gone. Never throws except on abort. */
-export async function readManifestFile(
+/**
+ * Reads manifests and says what they mean now; files that are gone are left out. All share one wait for those that
+ * were written just now. Never throws except on abort.
+ */
+export async function readManifestFiles(
+  paths: readonly string[],
+  known: ReadonlyMap<string, ManifestFile>,
+  reader: ManifestFileReader,
+  signal: AbortSignal,
+): Promise<readonly ManifestFile[]> {
+  const done: ManifestFile[] = [];
+  let pending = paths;
+  for (let round = 0; pending.length > 0; round++) {
+    const reads = await Promise.all(pending.map((path) => readOnce(path, known.get(path), reader)));
+    const found = reads.flatMap((read) => read ?? []);
+    const fresh = round < mostRounds ? found.filter(({ isFresh }) => isFresh) : [];
+    done.push(...found.filter((read) => !fresh.includes(read)).map(({ file }) => file));
+    if (fresh.length === 0) break;
+    await reader.clock.sleep(settleMs, signal);
+    const changed = await Promise.all(fresh.map(({ file }) => hasChanged(file)));
+    done.push(...fresh.filter((_, index) => changed[index] === false).map(({ file }) => file));
+    pending = fresh.filter((_, index) => changed[index] === true).map(({ file }) => file.path);
+  }
+  return done;
+}
+
+interface Read {
+  readonly file: ManifestFile;
+  /** Written so recently that the writer may not be done. */
+  readonly isFresh: boolean;
+}
+
+async function readOnce(
   path: string,
   known: ManifestFile | undefined,
   reader: ManifestFileReader,
-  signal: AbortSignal,
-): Promise<ManifestFile | undefined> {
-  for (let round = 0; ; round++) {
-    const stamp = await stampOf(path);
-    if (stamp === "absent") return undefined;
-    if ("reason" in stamp) return unreadable(path, stamp.reason, known, reader);
-    const bytes = await readManifest(path);
-    if ("reason" in bytes) return unreadable(path, bytes.reason, known, reader);
-    const digest = createHash("sha256").update(bytes).digest("hex");
-    if (known !== undefined && known.digest === digest) return { ...known, stamp: stamp.identity };
-    const { pods, problems } = await podsOfManifest(bytes, { source: "file", path }, reader.settings);
-    if (round < mostRounds && !(await isSettled(path, stamp, reader.clock, signal))) continue;
-    const [pod] = pods;
-    const good = pod === undefined ? await lastGood(path, known, reader) : { pod, manifest: bytes };
-    return { path, stamp: stamp.identity, digest, problems, good };
-  }
+): Promise<Read | undefined> {
+  const stamp = await stampOf(path);
+  if (stamp === "absent") return undefined;
+  if ("reason" in stamp) return { file: await unreadable(path, stamp.reason, known, reader), isFresh: false };
+  const bytes = await readManifest(path);
+  if ("reason" in bytes) return { file: await unreadable(path, bytes.reason, known, reader), isFresh: false };
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  if (known?.digest === digest) return { file: { ...known, stamp: stamp.identity }, isFresh: false };
+  const { pods, problems } = await podsOfManifest(bytes, { source: "file", path }, reader.settings);
+  const [pod] = pods;
+  const good = pod === undefined ? await lastGood(path, known, reader) : { pod, manifest: bytes };
+  const age = Math.abs(reader.clock.now() - stamp.modifiedAtMs);
+  return { file: { path, stamp: stamp.identity, digest, problems, good }, isFresh: age < recentMs };
 }
 
-async function isSettled(path: string, stamp: FileStamp, clock: Clock, signal: AbortSignal): Promise<boolean> {
-  const age = clock.now() - stamp.modifiedAtMs;
-  if (age > recentMs || age < -recentMs) return true;
-  await clock.sleep(settleMs, signal);
-  const again = await stampOf(path);
-  return again === "absent" || "reason" in again || again.identity === stamp.identity;
+async function hasChanged({ path, stamp }: ManifestFile): Promise<boolean> {
+  const now = await stampOf(path);
+  return now === "absent" || "reason" in now || now.identity !== stamp;
 }
 
 async function unreadable(

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Logger } from "../base/index.ts";
-import { isAbort, messageOf, runProgram } from "../base/index.ts";
+import { isAbort, messageOf, runProgram, SharedWork } from "../base/index.ts";
 import type { DockerConfig } from "./docker-config.ts";
 import type { LoginSource } from "./keyring.ts";
 import type { CredentialProviderSettings, TokenSettings } from "./plugin-config.ts";
@@ -12,7 +12,6 @@ import {
   PluginResponseError,
 } from "./plugin-protocol.ts";
 import { matchesRegistry, parseRegistryPattern } from "./registry-pattern.ts";
-import { SharedWork } from "./shared-work.ts";
 
 /** What a plugin needs to know of the pod that wants the image. */
 export interface PullingPod {

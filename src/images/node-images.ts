@@ -1,7 +1,6 @@
-import type { Clock } from "../base/index.ts";
+import { type Clock, SharedWork } from "../base/index.ts";
 import type { Image, ImageService } from "../cri/index.ts";
 import type { ContainerImage } from "../model/index.ts";
-import { SharedWork } from "./shared-work.ts";
 
 const mostNames = 5;
 const cacheMs = 30_000;

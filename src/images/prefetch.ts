@@ -1,6 +1,6 @@
+import { SharedWork } from "../base/index.ts";
 import type { ImagePuller, ImageRequest } from "./image-puller.ts";
 import type { PulledImage } from "./pull-attempts.ts";
-import { SharedWork } from "./shared-work.ts";
 
 /**
  * Begins fetching the image of a container before its turn to start. Who then starts the container takes over what was

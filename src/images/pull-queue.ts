@@ -1,6 +1,5 @@
-import type { Clock } from "../base/index.ts";
+import { type Clock, SharedWork } from "../base/index.ts";
 import { FairSlots } from "./fair-slots.ts";
-import { SharedWork } from "./shared-work.ts";
 
 export interface PullJobRequest<Result> {
   /** Requests with the same key are one pull. */

@@ -26,7 +26,7 @@ function assertCivil(result: LoadResult, placed: string | undefined): void {
   }
 }
 
-const runs = { numRuns: 120 };
+const runs = { numRuns: 80 };
 
 test("any bytes as a configuration file", async () => {
   await fc.assert(

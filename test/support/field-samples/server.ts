@@ -1,17 +1,7 @@
-import {
-  count,
-  type FieldSample,
-  minutes,
-  off,
-  on,
-  path,
-  port,
-  testFields,
-  word,
-} from "../../../test/support/field-samples.ts";
-import type { serverFields } from "./fields-server.ts";
+import type { serverFields } from "../../../src/config/fields/fields-server.ts";
+import { count, type FieldSample, minutes, off, on, path, port, word } from "./sample.ts";
 
-const samples: Record<keyof typeof serverFields, FieldSample> = {
+export const serverSamples: Record<keyof typeof serverFields, FieldSample> = {
   enableServer: off,
   staticPodPath: path,
   podLogsDir: {
@@ -87,5 +77,3 @@ const samples: Record<keyof typeof serverFields, FieldSample> = {
   healthzBindAddress: word,
   streamingConnectionIdleTimeout: minutes,
 };
-
-testFields(samples);

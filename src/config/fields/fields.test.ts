@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryIo } from "../../../test/support/config-io.ts";
+import { nodeSamples } from "../../../test/support/field-samples/node.ts";
+import { resourcesSamples } from "../../../test/support/field-samples/resources.ts";
+import { runtimeSamples } from "../../../test/support/field-samples/runtime.ts";
+import { testFields } from "../../../test/support/field-samples/sample.ts";
+import { serverSamples } from "../../../test/support/field-samples/server.ts";
+import { signalsSamples } from "../../../test/support/field-samples/signals.ts";
 import { configOf, loadFile } from "../../../test/support/load-config.ts";
 import type { KubeletConfiguration } from "../kubelet-configuration.ts";
 import { loadConfig } from "../load.ts";
@@ -184,3 +190,5 @@ test("with only an empty --config-dir the legacy defaults stay", async () => {
   const io = memoryIo({ "/etc/conf.d/README": "no drop-in" });
   assert.deepEqual(configOf(await loadConfig(["--config-dir=/etc/conf.d"], io)).kubelet, legacyDefaults);
 });
+
+testFields({ ...serverSamples, ...nodeSamples, ...runtimeSamples, ...resourcesSamples, ...signalsSamples });

@@ -1,17 +1,7 @@
-import {
-  count,
-  type FieldSample,
-  minutes,
-  negative,
-  off,
-  on,
-  path,
-  testFields,
-  word,
-} from "../../../test/support/field-samples.ts";
-import type { resourceFields } from "./fields-resources.ts";
+import type { resourceFields } from "../../../src/config/fields/fields-resources.ts";
+import { count, type FieldSample, minutes, negative, off, on, path, word } from "./sample.ts";
 
-const samples: Record<keyof typeof resourceFields, FieldSample> = {
+export const resourcesSamples: Record<keyof typeof resourceFields, FieldSample> = {
   oomScoreAdj: count(
     ["-1001", "oomScoreAdj (--oom-score-adj) -1001 must be between -1000 and 1000, inclusive"],
     ["1001", "must be"],
@@ -211,5 +201,3 @@ const samples: Record<keyof typeof resourceFields, FieldSample> = {
     invalid: [["true", "runOnce (--runonce) true, Runonce mode has been deprecated and should not be set"]],
   },
 };
-
-testFields(samples);

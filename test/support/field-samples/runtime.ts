@@ -1,16 +1,7 @@
-import {
-  count,
-  type FieldSample,
-  minutes,
-  negative,
-  off,
-  on,
-  testFields,
-  word,
-} from "../../../test/support/field-samples.ts";
-import type { runtimeFields } from "./fields-runtime.ts";
+import type { runtimeFields } from "../../../src/config/fields/fields-runtime.ts";
+import { count, type FieldSample, minutes, negative, off, on, word } from "./sample.ts";
 
-const samples: Record<keyof typeof runtimeFields, FieldSample> = {
+export const runtimeSamples: Record<keyof typeof runtimeFields, FieldSample> = {
   containerRuntimeEndpoint: word,
   imageServiceEndpoint: word,
   runtimeRequestTimeout: minutes,
@@ -117,5 +108,3 @@ const samples: Record<keyof typeof runtimeFields, FieldSample> = {
     ],
   },
 };
-
-testFields(samples);

@@ -1,7 +1,7 @@
-import { type FieldSample, minutes, on, testFields } from "../../../test/support/field-samples.ts";
-import type { signalFields } from "./fields-signals.ts";
+import type { signalFields } from "../../../src/config/fields/fields-signals.ts";
+import { type FieldSample, minutes, on } from "./sample.ts";
 
-const samples: Record<keyof typeof signalFields, FieldSample> = {
+export const signalsSamples: Record<keyof typeof signalFields, FieldSample> = {
   evictionHard: {
     valid: ["{memory.available: 1Gi, nodefs.available: 0%}", { "memory.available": "1Gi", "nodefs.available": "0%" }],
     invalid: [
@@ -105,5 +105,3 @@ const samples: Record<keyof typeof signalFields, FieldSample> = {
     ],
   },
 };
-
-testFields(samples);

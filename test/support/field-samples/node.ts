@@ -1,16 +1,7 @@
-import {
-  count,
-  type FieldSample,
-  minutes,
-  negative,
-  off,
-  path,
-  testFields,
-  word,
-} from "../../../test/support/field-samples.ts";
-import type { nodeFields } from "./fields-node.ts";
+import type { nodeFields } from "../../../src/config/fields/fields-node.ts";
+import { count, type FieldSample, minutes, negative, off, path, word } from "./sample.ts";
 
-const samples: Record<keyof typeof nodeFields, FieldSample> = {
+export const nodeSamples: Record<keyof typeof nodeFields, FieldSample> = {
   contentType: word,
   kubeAPIQPS: count(negative("kubeAPIQPS (--kube-api-qps)")),
   kubeAPIBurst: count(negative("kubeAPIBurst (--kube-api-burst)")),
@@ -51,5 +42,3 @@ const samples: Record<keyof typeof nodeFields, FieldSample> = {
     invalid: [['"1.32"', "must be omitted or have the value '1.33'"]],
   },
 };
-
-testFields(samples);

@@ -18,6 +18,7 @@ import { emptyDirKind, hostPathKind, PodVolumes } from "../volumes/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import { eventsToLog } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
+import { hostNamespaceHandler } from "./host-namespaces.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
 import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
@@ -114,6 +115,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
       }),
       mux,
       admission: new Admission([
+        hostNamespaceHandler(parts.surroundings.environment),
         sysctlHandler({
           allowedUnsafe: kubelet.allowedUnsafeSysctls,
           kernelVersion: machine.kernelVersion,

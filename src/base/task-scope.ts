@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { isAbort } from "./errors.ts";
 
 /**
@@ -13,6 +14,8 @@ export class TaskScope implements AsyncDisposable {
   /** With a parent signal, the scope stops when the parent does. */
   constructor(parent?: AbortSignal) {
     this.#parent = parent;
+    // A scope has as many tasks as there is work, and each listens; Node would take more than ten for a leak.
+    setMaxListeners(0, this.#controller.signal);
     if (parent?.aborted) this.#onParentAbort();
     else parent?.addEventListener("abort", this.#onParentAbort, { once: true });
   }

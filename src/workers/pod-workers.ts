@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
 import { fullName, type IdentifiedPod, isStaticPod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
 import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
@@ -123,6 +124,8 @@ export class PodWorkers {
     if (worker === undefined) return;
     worker.timer?.cancel();
     const interrupt = new AbortController();
+    // Every container that starts or stops listens; more than ten are no leak.
+    setMaxListeners(0, interrupt.signal);
     const stop = (): void => interrupt.abort(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
     worker.interrupt = interrupt;

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
+import { type AgentConfig, reservedResources } from "../config/index.ts";
 import { type CgroupLayout, type Machine, readPidLimit } from "../host/index.ts";
 import { amountsOf, type IdentifiedPod } from "../model/index.ts";
 import { CgroupTree, kernelCgroupFiles, limitPods, limitReserved, PodCgroups } from "../resources/index.ts";
@@ -31,6 +31,7 @@ export async function startCgroups(parts: {
   );
   await cgroups.createTiers();
   if (!node.cgroups.perQos) return cgroups;
+  const reserved = reservedResources(kubelet);
   const share = {
     enforce: kubelet.enforceNodeAllocatable,
     systemReservedCgroup: kubelet.systemReservedCgroup,
@@ -40,8 +41,8 @@ export async function startCgroups(parts: {
       memory: String(machine.memoryBytes),
       pid: String(await readPidLimit()),
     }),
-    systemReserved: amountsOf(kubelet.systemReserved),
-    kubeReserved: amountsOf(kubelet.kubeReserved),
+    systemReserved: new Map(Object.entries(reserved.system)),
+    kubeReserved: new Map(Object.entries(reserved.kube)),
     hugePageSizes: node.hugePageSizes,
   };
   try {

@@ -1,5 +1,5 @@
 import type { Logger } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
+import { type AgentConfig, reservedResources } from "../config/index.ts";
 import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../host/index.ts";
 import { amountsOf, type ResourceAmounts } from "../model/index.ts";
 import { canControlSwap, readHugePageSizes } from "../resources/index.ts";
@@ -95,10 +95,10 @@ export function sandboxContextOf(
 /** What pods may use: the machine less what is set aside for the system and the node's own parts. */
 function allocatable(config: AgentConfig, machine: Machine): ResourceAmounts {
   const capacity = amountsOf({ cpu: String(machine.cpus.logical), memory: String(machine.memoryBytes) });
-  const reserved = [amountsOf(config.kubelet.systemReserved), amountsOf(config.kubelet.kubeReserved)];
+  const { system, kube } = reservedResources(config.kubelet);
   const result = new Map(capacity);
-  for (const amounts of reserved) {
-    for (const [name, amount] of amounts) {
+  for (const amounts of [system, kube]) {
+    for (const [name, amount] of Object.entries(amounts)) {
       const left = (result.get(name) ?? 0n) - amount;
       if (result.has(name)) result.set(name, left > 0n ? left : 0n);
     }

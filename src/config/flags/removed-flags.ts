@@ -1,7 +1,8 @@
 const dockershim = "v1.24 dropped the built-in Docker support; run a CRI runtime and set --container-runtime-endpoint";
 const network = "v1.24 left the network of pods to the container runtime; configure CNI there";
 const klog = "v1.26 dropped logging to files; logs go to stdout and stderr, see -v, --vmodule and --logging-format";
-const sources = "v1.15 dropped it, any source may use host namespaces; restrict pods with admission policies instead";
+const sources =
+  "v1.15 dropped it; set NODELET_HOST_NETWORK_SOURCES, NODELET_HOST_PID_SOURCES or NODELET_HOST_IPC_SOURCES (file,http,api) in the environment";
 const rkt = "v1.11 dropped rkt; run a CRI runtime and set --container-runtime-endpoint";
 const dynamic = "v1.24 dropped dynamic configuration; use --config and --config-dir";
 const windows = "it exists on Windows only";

@@ -31,6 +31,7 @@ export async function startCgroups(parts: {
   );
   await cgroups.createTiers();
   if (!node.cgroups.perQos) return cgroups;
+  // systemReserved and kubeReserved, as reservedSystemCPUs changes them.
   const reserved = reservedResources(kubelet);
   const share = {
     enforce: kubelet.enforceNodeAllocatable,

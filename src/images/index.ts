@@ -20,10 +20,8 @@ export {
   imageOf,
 } from "./image-puller.ts";
 export { type NodeCredentialPaths, NodeCredentials } from "./node-credentials.ts";
-export { ImageList, nodeStatusImages } from "./node-images.ts";
 export {
   type CredentialProviderConfig,
-  CredentialProviderConfigError,
   loadCredentialProviders,
 } from "./plugin-config.ts";
 export { ImagePrefetch } from "./prefetch.ts";
@@ -31,6 +29,6 @@ export type { PulledImage, PullOutcome } from "./pull-attempts.ts";
 export type { SavedBackoff } from "./pull-backoff.ts";
 export type { PullInProgress } from "./pull-queue.ts";
 export { PullRecords } from "./pull-records.ts";
-export { type PullSecretPorts, readPullSecrets } from "./pull-secrets.ts";
-export { defaultPullPolicy, ImageNameError, type PullPolicy, parseImage, withDefaultTag } from "./reference.ts";
+export type { PullSecretPorts } from "./pull-secrets.ts";
+export type { PullPolicy } from "./reference.ts";
 export { sandboxImageOf } from "./sandbox-image.ts";

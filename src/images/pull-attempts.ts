@@ -5,7 +5,7 @@ import { joinMessages } from "./image-error.ts";
 import type { Credential } from "./keyring.ts";
 
 /** The runtime could not bring the image; the message is what users see in events. */
-export class PullFailure extends Error {
+class PullFailure extends Error {
   override readonly name = "PullFailure";
 }
 

@@ -11,7 +11,7 @@ export {
 export { containerHash, fnv1a32 } from "./container-hash.ts";
 export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
 export { deepFreeze } from "./deep-freeze.ts";
-export { DownwardApiError, goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
+export { goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { expand, expandStrictly } from "./expansion.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
@@ -56,8 +56,8 @@ export { orderedPodIps } from "./pod-ips.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { validatePod } from "./pod-validation/index.ts";
 export { describeProblem, isError, type Position, type Problem } from "./problem.ts";
-export { computeQosClass, type QosClass, qosClassOf } from "./qos.ts";
-export { milliUnits, type Nano, parseQuantity, QuantityError, tryParseQuantity, wholeUnits } from "./quantity.ts";
+export { type QosClass, qosClassOf } from "./qos.ts";
+export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
 export { canonicalQuantity } from "./quantity-format.ts";
 export {
   addAmounts,

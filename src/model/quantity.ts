@@ -55,7 +55,7 @@ export function parseQuantity(text: string): Nano {
   return value;
 }
 
-export class QuantityError extends Error {
+class QuantityError extends Error {
   override readonly name = "QuantityError";
   readonly text: string;
   constructor(text: string) {

@@ -1,6 +1,5 @@
 // Liveness, readiness and startup probes: one loop per probe, results that outlive the agent, HTTP as hooks need it too.
 export { FileProbeStore } from "./file-store.ts";
-export { isReady, isStarted } from "./flags.ts";
 export { HttpGetError, httpGet } from "./http/get.ts";
 export type { ExecInContainer, ExecResult, ProbeMeasurement } from "./ports.ts";
 export { Probes } from "./probes.ts";

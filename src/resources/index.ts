@@ -1,6 +1,6 @@
 // What pods may use: their cgroups, those of their classes, and the node's share for all of them.
 export { kernelCgroupFiles } from "./cgroup-files.ts";
-export { CgroupError, CgroupTree } from "./cgroup-tree.ts";
+export { CgroupTree } from "./cgroup-tree.ts";
 export { readHugePageSizes } from "./huge-pages.ts";
 export { limitPods, limitReserved, type NodeAllocatableSettings } from "./node-allocatable.ts";
 export { type PodCgroupPorts, PodCgroups } from "./pod-cgroups.ts";

@@ -12,5 +12,5 @@ export { Relist } from "./relist.ts";
 export { RuntimeStatus } from "./runtime-status.ts";
 export { StartError } from "./start-error.ts";
 export { ContainerStarter, type StartContainerRequest, type StarterPorts } from "./starter.ts";
-export { translateContainer, translateContainerState, translateSandbox, translateSandboxState } from "./translate.ts";
+export { translateContainer, translateSandbox } from "./translate.ts";
 export { defaultUserIdPool, type UserIdPool, UserIds } from "./user-ids.ts";

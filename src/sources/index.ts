@@ -2,21 +2,18 @@
 export type { ApiReferencePolicy } from "./api-references.ts";
 export { FileSource, type FileSourceSettings } from "./file-source.ts";
 export {
-  allHostNamespaceSources,
   type HostNamespaceSettings,
   hostNamespaceRefusals,
   parsePodSources,
-  UnknownPodSourceError,
 } from "./host-namespaces.ts";
 export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
-export {
-  type NotificationMode,
-  type NotificationOf,
-  type PodChange,
-  type PodNotification,
-  type PodSnapshot,
-  type PodSource,
-  podSources,
+export type {
+  NotificationMode,
+  NotificationOf,
+  PodChange,
+  PodNotification,
+  PodSnapshot,
+  PodSource,
 } from "./pod-change.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
 export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";

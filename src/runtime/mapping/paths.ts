@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { IdentifiedPod } from "../../model/index.ts";
 import type { Directories } from "./context.ts";
 
-export function podDirectory({ rootDir }: Pick<Directories, "rootDir">, uid: string): string {
+function podDirectory({ rootDir }: Pick<Directories, "rootDir">, uid: string): string {
   return join(rootDir, "pods", uid);
 }
 

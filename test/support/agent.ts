@@ -145,9 +145,12 @@ export class TestAgent implements AsyncDisposable {
     await eventually(async () => (await this.pod(name)) === undefined, `${name} is gone`, timeoutMs);
   }
 
+  async log(): Promise<string> {
+    return readFile(this.logFile, "utf8").catch(() => "");
+  }
+
   async logTail(): Promise<string> {
-    const text = await readFile(this.logFile, "utf8").catch(() => "");
-    return text.split("\n").slice(-40).join("\n");
+    return (await this.log()).split("\n").slice(-40).join("\n");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

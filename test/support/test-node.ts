@@ -1,0 +1,118 @@
+import { systemClock } from "../../src/base/index.ts";
+import { ContainerState, type ContainerStatus, CriClient } from "../../src/cri/index.ts";
+import type { Container, ContainerStatus as KubeContainerStatus, Pod } from "../../src/model/index.ts";
+import { eventually, TestAgent } from "./agent.ts";
+import { startContainerd, type TestContainerd } from "./containerd.ts";
+
+/** A private containerd with the built agent beside it, and a look inside the containers of its pods. */
+export class TestNode implements AsyncDisposable {
+  readonly containerd: TestContainerd;
+  readonly agent: TestAgent;
+  readonly cri: CriClient;
+
+  private constructor(containerd: TestContainerd, agent: TestAgent) {
+    this.containerd = containerd;
+    this.agent = agent;
+    const settings = { runtimeEndpoint: containerd.endpoint, requestTimeoutMs: 120_000 };
+    this.cri = new CriClient(settings, { clock: systemClock });
+  }
+
+  /** `config` is laid over the KubeletConfiguration that `nodelet up` would write. */
+  static async start(config: object = {}): Promise<TestNode> {
+    const containerd = await startContainerd();
+    try {
+      return new TestNode(containerd, await TestAgent.start(containerd, config));
+    } catch (error) {
+      await containerd[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** A busybox container that runs a script. */
+  shell(name: string, script: string, more: Partial<Container> = {}): Container {
+    return { name, image: this.containerd.images.busybox, command: ["sh", "-c", script], ...more };
+  }
+
+  /** A container that runs until it is told to end, and then ends at once. */
+  server(name: string, more: Partial<Container> = {}): Container {
+    return this.shell(name, "trap 'exit 0' TERM; sleep 1d & wait", more);
+  }
+
+  /** What a script prints when it is run in the container that the pod's status names. */
+  async sh(pod: Pod, container: string, script: string): Promise<string> {
+    const containerId = idOf(statusOf(pod, container));
+    const { stdout, stderr, exitCode } = await this.cri.runtime.execSync({
+      containerId,
+      cmd: ["sh", "-c", script],
+      timeout: 20n,
+    });
+    if (exitCode !== 0) throw new Error(`${script} ended with ${exitCode}: ${Buffer.from(stderr)}`);
+    return Buffer.from(stdout).toString().trimEnd();
+  }
+
+  /** All the runtime has of a pod's container of this name, newest first. */
+  async instances(pod: Pod, container: string): Promise<readonly ContainerStatus[]> {
+    const labelSelector = {
+      "io.kubernetes.pod.uid": pod.metadata?.uid ?? "",
+      "io.kubernetes.container.name": container,
+    };
+    const filter = { id: "", state: undefined, podSandboxId: "", labelSelector };
+    const { containers } = await this.cri.runtime.listContainers({ filter });
+    const found: ContainerStatus[] = [];
+    for (const { id } of containers) {
+      const { status } = await this.cri.runtime.containerStatus({ containerId: id, verbose: false });
+      if (status !== undefined) found.push(status);
+    }
+    return found.sort((a, b) => Number(b.createdAt - a.createdAt));
+  }
+
+  /** Names of the containers that the runtime runs now, as "pod/container", in order. */
+  async running(): Promise<readonly string[]> {
+    const { containers } = await this.cri.runtime.listContainers({ filter: undefined });
+    return containers
+      .filter(({ state }) => state === ContainerState.CONTAINER_RUNNING)
+      .map(({ labels, metadata }) => `${labels["io.kubernetes.pod.name"]}/${metadata?.name}`)
+      .sort();
+  }
+
+  /** Waits until the agent's log has a line with all of these words. */
+  async untilLogged(...words: readonly string[]): Promise<string> {
+    return eventually(async () => (await this.logged(...words)).at(-1), `a log line with ${words.join(", ")}`, 60_000);
+  }
+
+  /** The lines of the agent's log with all of these words. */
+  async logged(...words: readonly string[]): Promise<readonly string[]> {
+    const lines = (await this.agent.log()).split("\n");
+    return lines.filter((line) => words.every((word) => line.includes(word)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cri.close();
+    await this.agent[Symbol.asyncDispose]();
+    await this.containerd[Symbol.asyncDispose]();
+  }
+}
+
+/** The status of one container of a pod, of whatever kind. */
+export function statusOf(pod: Pod, container: string): KubeContainerStatus {
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
+  const all = [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses];
+  const found = all.find(({ name }) => name === container);
+  if (found === undefined) throw new Error(`the status of ${pod.metadata?.name} has no container ${container}`);
+  return found;
+}
+
+/** The runtime's id of the container. */
+export function idOf({ name, containerID }: KubeContainerStatus): string {
+  const [, id] = /^containerd:\/\/(.+)$/.exec(containerID ?? "") ?? [];
+  if (id === undefined) throw new Error(`container ${name} has no id of containerd's: ${containerID}`);
+  return id;
+}
+
+export function conditionOf(pod: Pod, type: string): string | undefined {
+  return pod.status?.conditions?.find((condition) => condition.type === type)?.status;
+}
+
+export function isOver({ status }: Pod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}

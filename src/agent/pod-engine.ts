@@ -199,6 +199,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       mayRemoveContent: (uid) => !workers.knows(uid) && registry.get(uid) === undefined,
       mayRemoveRuntime: (uid) => workers.stateOf(uid)?.step === "finished",
     },
+    removal,
   );
   const collectSoon = keepCollecting("container garbage collection", gc, clock, scope);
   /** Reads the pod, and has instances that are no longer needed removed beside the work on it. */

@@ -54,10 +54,11 @@ export class ContainerGc {
   readonly #turn = new Limiter(1);
   #nextCheckAt: number;
 
-  constructor(settings: ContainerGcSettings, ports: ContainerGcPorts) {
+  /** `removal` is shared with whoever else removes containers. */
+  constructor(settings: ContainerGcSettings, ports: ContainerGcPorts, removal = new ContainerRemoval(settings, ports)) {
     this.#settings = settings;
     this.#ports = ports;
-    this.#removal = new ContainerRemoval(settings, ports);
+    this.#removal = removal;
     this.#nextCheckAt = ports.clock.now() + checkEveryMs;
   }
 

@@ -18,13 +18,29 @@ const shortestStopSeconds = 2;
 export class ContainerRemoval {
   readonly #directories: LogDirectories;
   readonly #ports: RemovalPorts;
+  readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(directories: LogDirectories, ports: RemovalPorts) {
     this.#directories = directories;
     this.#ports = ports;
   }
 
+  /** A runtime refuses a second removal while the first is under way, so that one is waited for. */
   async remove(container: RemovableContainer, signal: AbortSignal): Promise<void> {
+    const { id } = container;
+    for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
+      await Promise.allSettled([other]);
+    }
+    const removal = this.#remove(container, signal);
+    this.#underWay.set(id, removal);
+    try {
+      await removal;
+    } finally {
+      this.#underWay.delete(id);
+    }
+  }
+
+  async #remove(container: RemovableContainer, signal: AbortSignal): Promise<void> {
     const { runtime, log } = this.#ports;
     const containerId = container.id;
     if (container.state === "unknown") await this.#stop(container, signal);

@@ -1,6 +1,8 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { systemClock } from "../../src/base/index.ts";
 import { ContainerState, type ContainerStatus, CriClient } from "../../src/cri/index.ts";
-import type { Container, ContainerStatus as KubeContainerStatus, Pod } from "../../src/model/index.ts";
+import type { Container, ContainerStatus as KubeContainerStatus, Pod, PodSpec } from "../../src/model/index.ts";
 import { eventually, TestAgent } from "./agent.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";
 
@@ -38,6 +40,21 @@ export class TestNode implements AsyncDisposable {
     return this.shell(name, "trap 'exit 0' TERM; sleep 1d & wait", more);
   }
 
+  /** A directory of the host that a pod's containers see as /trace and write down in what they do. */
+  async trace(name: string): Promise<Trace> {
+    const directory = join(this.containerd.stateDir, "traces", name);
+    await mkdir(directory, { recursive: true });
+    return {
+      directory,
+      volume: { name: "trace", hostPath: { path: directory } },
+      mount: { name: "trace", mountPath: "/trace" },
+      async words() {
+        const text = await readFile(join(directory, "words"), "utf8").catch(() => "");
+        return text.split("\n").filter((line) => line !== "");
+      },
+    };
+  }
+
   /** What a script prints when it is run in the container that the pod's status names. */
   async sh(pod: Pod, container: string, script: string): Promise<string> {
     const containerId = idOf(statusOf(pod, container));
@@ -48,6 +65,12 @@ export class TestNode implements AsyncDisposable {
     });
     if (exitCode !== 0) throw new Error(`${script} ended with ${exitCode}: ${Buffer.from(stderr)}`);
     return Buffer.from(stdout).toString().trimEnd();
+  }
+
+  /** Sends SIGTERM to the first process of a container, as if it had been stopped by somebody else. */
+  async terminate(pod: Pod, container: string): Promise<void> {
+    // The command may be taken down with the container before it can say how it went.
+    await this.sh(pod, container, "kill -TERM 1").catch(() => {});
   }
 
   /** All the runtime has of a pod's container of this name, newest first. */
@@ -91,6 +114,14 @@ export class TestNode implements AsyncDisposable {
     await this.agent[Symbol.asyncDispose]();
     await this.containerd[Symbol.asyncDispose]();
   }
+}
+
+export interface Trace {
+  readonly directory: string;
+  readonly volume: NonNullable<PodSpec["volumes"]>[number];
+  readonly mount: NonNullable<Container["volumeMounts"]>[number];
+  /** The lines of /trace/words. */
+  words(): Promise<readonly string[]>;
 }
 
 /** The status of one container of a pod, of whatever kind. */

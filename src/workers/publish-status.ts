@@ -6,7 +6,10 @@ import type { Worker } from "./worker.ts";
 
 export type Teardown = "wanted" | "stopped" | "final";
 
-/** Computes the pod's status from what is observed now, and hands it on. */
+/**
+ * Computes the pod's status from what is observed now, and hands it on. What is returned may say that the pod has
+ * ended while what is handed on does not yet: whoever reads of a pod's end takes it that nothing of it runs any more.
+ */
 export function publishStatus(
   worker: Worker,
   pod: IdentifiedPod,
@@ -39,7 +42,19 @@ export function publishStatus(
   const computed = computePodStatus(input);
   const amended = worker.amendStatus?.(computed) ?? computed;
   const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
-  ports.statuses.set(pod, status);
+  ports.statuses.set(pod, withheldWhileRunning(status, input));
   ports.memory.save(uid, { status: ports.statuses.get(uid) ?? status, crashBackoff: worker.crashBackoff.snapshot() });
   return status;
+}
+
+function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {
+  const isOver = status.phase === "Succeeded" || status.phase === "Failed";
+  if (!isOver || !observed.containers.some(({ state }) => state === "running")) return status;
+  const { reason: _reason, message: _message, ...rest } = status;
+  return {
+    ...rest,
+    phase: previous?.phase ?? "Pending",
+    ...(previous?.reason === undefined ? {} : { reason: previous.reason }),
+    ...(previous?.message === undefined ? {} : { message: previous.message }),
+  };
 }

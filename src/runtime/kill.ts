@@ -97,7 +97,8 @@ export class ContainerKiller {
       if (pod !== undefined && spec !== undefined) await this.#preStop(request, pod, spec.container, deadline, signal);
       if (order !== undefined)
         await this.#withDeadline(deadline, signal, (until) => order.turnOf(container.name, until));
-      const remainingSeconds = Math.floor((deadline - clock.now()) / 1000);
+      // Rounded up: a hook that took a moment must not cost the container a whole second of its grace.
+      const remainingSeconds = Math.ceil((deadline - clock.now()) / 1000);
       const timeout = BigInt(Math.max(remainingSeconds, shortestStopSeconds));
       await ignoreMissing(runtime.stopContainer({ containerId: container.id, timeout }, { signal }));
       span.end();

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Clock, isAbort, type Ledger, type Logger, type TaskScope } from "../base/index.ts";
+import { type Clock, KeyedWorkers, type Ledger, type Logger, type TaskScope } from "../base/index.ts";
 import type { ContainerHint, RuntimeService } from "../cri/index.ts";
 import {
   containerHash,
@@ -223,6 +223,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs }),
     terminationText: readTerminationText,
     networkProblem: () => runtimeStatus.networkProblem,
+    isNameUnclaimed: (name) => relist.lastSuccessAt === undefined || registry.isUnclaimed(name),
     crashBackoff: parts.settings.crashBackoff,
     startSlots: parts.settings.startSlots,
     probes: {
@@ -261,10 +262,16 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     clock,
     log: log.named("relist"),
     observedPods: () => observer.all(),
-    wake: (uid) => registry.runtimeChanged(uid),
+    wake: (uid, fullName) => registry.runtimeChanged(uid, fullName),
     hintsFlow: () => parts.hints.source !== undefined && parts.hints.source !== "none",
-    onListed: (signal) => registry.settleUndecided(signal),
+    onListed: (isFirst) => {
+      // Pods wait with their start until it is known whether an older version of them still runs.
+      if (isFirst) workers.wakeAll();
+      settler.wake("unclaimed");
+    },
   });
+  /** Beside all else: an unwanted pod that can't be inspected must hold up nobody. */
+  const settler = new KeyedWorkers<"unclaimed">(scope, (_, signal) => registry.settleUndecided(signal));
   scope.spawn("runtime status", (signal) => runtimeStatus.run(signal));
   scope.spawn("relist", (signal) => relist.run(signal));
   scope.spawn("runtime hints", (signal) =>
@@ -280,7 +287,17 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       signal,
     ),
   );
-  scope.spawn("wanted pods", (signal) => takeChanges(mux, registry, log, signal));
+  scope.spawn("wanted pods", (signal) =>
+    takeChanges(
+      mux,
+      registry,
+      () => {
+        log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
+        settler.wake("unclaimed");
+      },
+      signal,
+    ),
+  );
   return { views, statuses, workers, runtimeStatus, ledger, observer, relist };
 }
 
@@ -291,19 +308,17 @@ function hasSpareRecords({ containers }: ObservedPod): boolean {
   return [...ended.values()].some((count) => count > 1);
 }
 
-async function takeChanges(mux: PodMux, registry: PodRegistry, log: Logger, signal: AbortSignal): Promise<void> {
+async function takeChanges(
+  mux: PodMux,
+  registry: PodRegistry,
+  onReady: () => void,
+  signal: AbortSignal,
+): Promise<void> {
   for (;;) {
     const change = await mux.next(signal);
     const wasReady = mux.allReady();
     registry.apply(change);
     mux.acknowledge(change);
-    if (wasReady || !mux.allReady()) continue;
-    log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
-    try {
-      await registry.settleUndecided(signal);
-    } catch (error) {
-      if (isAbort(error, signal)) throw error;
-      log.warn("Could not look for unwanted pods; the next relist will", { err: error });
-    }
+    if (!wasReady && mux.allReady()) onReady();
   }
 }

@@ -18,8 +18,8 @@ export class PodRegistry {
   readonly #ports: RegistryPorts;
   readonly #pods = new Map<PodUid, IdentifiedPod>();
   readonly #rejected = new Set<PodUid>();
-  /** Removed, or found in the runtime, before all sources had spoken: nobody may be stopped yet. */
-  readonly #undecided = new Set<PodUid>();
+  /** Removed, or found in the runtime, before all sources had spoken: nobody may be stopped yet. With full names. */
+  readonly #undecided = new Map<PodUid, string | undefined>();
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports;
@@ -56,37 +56,41 @@ export class PodRegistry {
   }
 
   /** A sandbox or container of this pod appeared, changed or went. */
-  runtimeChanged(uid: PodUid): void {
+  runtimeChanged(uid: PodUid, name?: string): void {
     if (this.#ports.workers.knows(uid)) this.#ports.workers.runtimeChanged(uid);
-    else this.#undecided.add(uid);
+    else if (!this.#pods.has(uid)) this.#undecided.set(uid, name ?? this.#undecided.get(uid));
+  }
+
+  /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
+  isUnclaimed(name: string): boolean {
+    return [...this.#undecided.values()].includes(name);
   }
 
   /** Decides about pods that nobody claimed; call when the sources are ready and whenever one turns up later. */
   async settleUndecided(signal: AbortSignal): Promise<void> {
     if (!this.#ports.allSourcesReady()) return;
-    for (const uid of [...this.#undecided]) {
-      this.#undecided.delete(uid);
-      if (this.#pods.has(uid)) continue;
-      if (this.#ports.workers.knows(uid)) {
-        this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
-        continue;
-      }
-      try {
-        const observed = await this.#ports.inspect(uid, signal);
-        if (observed.sandboxes.length + observed.containers.length === 0) continue;
-        this.#ports.log.info("Stopping a pod that the runtime has but no source wants", {
-          pod: observed.name,
-          namespace: observed.namespace,
-          uid,
-        });
-        this.#ports.workers.adoptOrphan(uid, orphanGrace(observed));
-      } catch (error) {
-        if (isAbort(error, signal)) throw error;
-        this.#undecided.add(uid);
-        this.#ports.log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
+    await Promise.all([...this.#undecided.keys()].map((uid) => this.#settle(uid, signal)));
+  }
+
+  async #settle(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const { workers, log } = this.#ports;
+    try {
+      if (this.#pods.has(uid)) return;
+      if (workers.knows(uid)) {
+        workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
         return;
       }
+      const observed = await this.#ports.inspect(uid, signal);
+      if (this.#pods.has(uid) || observed.sandboxes.length + observed.containers.length === 0) return;
+      const { name: pod, namespace } = observed;
+      log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
+      workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
+      return;
     }
+    this.#undecided.delete(uid);
   }
 
   #add(pod: IdentifiedPod): void {
@@ -117,7 +121,7 @@ export class PodRegistry {
     this.#pods.delete(uid);
     if (this.#rejected.delete(uid)) this.#ports.dropStatus(uid);
     if (!this.#ports.allSourcesReady()) {
-      this.#undecided.add(uid);
+      this.#undecided.set(uid, undefined);
       return;
     }
     const graceSeconds =

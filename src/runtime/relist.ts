@@ -47,6 +47,7 @@ export class Relist {
         runtime.listPodSandbox({ filter: undefined }, { signal }),
         runtime.listContainers({ filter: undefined }, { signal }),
       ]);
+      const names = new Map<PodUid, string>();
       const states = new Map<PodUid, Map<string, string>>();
       const statesOf = (uid: string): Map<string, string> => {
         const key = uid as PodUid;
@@ -58,7 +59,9 @@ export class Relist {
         return known;
       };
       for (const { id, state, metadata } of items) {
-        if (metadata !== undefined) statesOf(metadata.uid).set(id, translateSandboxState(state));
+        if (metadata === undefined) continue;
+        statesOf(metadata.uid).set(id, translateSandboxState(state));
+        names.set(metadata.uid as PodUid, `${metadata.name}_${metadata.namespace}`);
       }
       for (const { id, state, labels } of containers) {
         const uid = labels[runtimeLabels.podUid];
@@ -71,14 +74,15 @@ export class Relist {
         // A pod inspected after this list began is fresher than the list.
         if (observed.observedAt >= startedAt || sameStates(observed, present)) continue;
         changes++;
-        wake(observed.uid);
+        wake(observed.uid, names.get(observed.uid));
       }
       for (const uid of states.keys()) {
         changes++;
-        wake(uid);
+        wake(uid, names.get(uid));
       }
+      const isFirst = this.#lastSuccessAt === undefined;
       this.#lastSuccessAt = startedAt;
-      await this.#ports.onListed(signal);
+      this.#ports.onListed(isFirst);
       return changes === 0 ? "calm" : "changes";
     } catch (error) {
       if (isAbort(error, signal)) throw error;
@@ -93,11 +97,12 @@ export interface RelistPorts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly observedPods: () => Iterable<ObservedPod>;
-  readonly wake: (uid: PodUid) => void;
+  /** `fullName` as the pod's sandbox has it; undefined when it has none. */
+  readonly wake: (uid: PodUid, fullName: string | undefined) => void;
   /** Whether a stream of hints is connected; without one the list is all we have. */
   readonly hintsFlow: () => boolean;
   /** After every successful list: time to decide about what nobody claimed. */
-  readonly onListed: (signal: AbortSignal) => Promise<void>;
+  readonly onListed: (isFirst: boolean) => void;
 }
 
 const soonMs = 2_000;

@@ -5,7 +5,7 @@ import { nextState, type PodState, type TerminationCause } from "./pod-state.ts"
 import type { WorkerPorts } from "./ports.ts";
 import { StartSlots } from "./start-slots.ts";
 import { syncTerminated, syncTerminating } from "./sync-ending.ts";
-import { errorBackoffMs, syncRunning } from "./sync-running.ts";
+import { errorBackoffMs, type RunningTools, syncRunning } from "./sync-running.ts";
 import { newWorker, type SyncOutcome, type Worker } from "./worker.ts";
 
 /**
@@ -77,10 +77,10 @@ export class PodWorkers {
   }
 
   /** The runtime has a pod that no source knows: stop it, with the grace it was created with. */
-  adoptOrphan(uid: PodUid, graceSeconds: number): void {
+  adoptOrphan(uid: PodUid, orphan: { readonly fullName: string; readonly graceSeconds: number }): void {
     if (this.#workers.has(uid)) return;
-    const state: PodState = { step: "terminating", cause: "orphaned", graceSeconds };
-    this.#workers.set(uid, newWorker(uid, undefined, state, this.#ports));
+    const state: PodState = { step: "terminating", cause: "orphaned", graceSeconds: orphan.graceSeconds };
+    this.#workers.set(uid, newWorker(uid, { orphanName: orphan.fullName }, state, this.#ports));
     this.#keyed.wake(uid);
   }
 
@@ -146,8 +146,9 @@ export class PodWorkers {
     switch (state.step) {
       case "running":
         if (pod === undefined || this.#mustWaitForNamesake(worker)) return { type: "settled" };
-        return syncRunning(worker, pod, this.#ports, this.#slots, signal);
+        return syncRunning(worker, pod, this.#ports, this.#toolsFor(worker), signal);
       case "terminating":
+        worker.deadlineTimer?.cancel();
         return syncTerminating(worker, state, this.#ports, signal);
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
@@ -156,6 +157,26 @@ export class PodWorkers {
         this.#wakeNamesakes(worker);
         return { type: "settled" };
     }
+  }
+
+  #toolsFor(worker: Worker): RunningTools {
+    const { clock, isNameUnclaimed } = this.#ports;
+    return {
+      slots: this.#slots,
+      interruptAt: (at) => {
+        worker.deadlineTimer?.cancel();
+        worker.deadlineTimer = clock.after(at - clock.now(), () => {
+          if (worker.state.step === "running") worker.interrupt?.abort(interrupted);
+          this.wake(worker.uid);
+        });
+      },
+      isNameInUse: (pod) => {
+        if (!isStaticPod(pod)) return false;
+        const name = fullName(pod);
+        const orphans = [...this.#workers.values()].filter(({ orphanName }) => orphanName === name);
+        return orphans.some(({ state }) => state.step !== "finished") || isNameUnclaimed(name);
+      },
+    };
   }
 
   /** Two static pods of one name never run side by side: an edited manifest starts when its old version has ended. */
@@ -182,10 +203,10 @@ export class PodWorkers {
     if (returning !== undefined) this.upsert(returning);
   }
 
-  #wakeNamesakes({ uid, pod }: Worker): void {
-    if (pod === undefined) return;
+  #wakeNamesakes({ uid, pod, orphanName }: Worker): void {
+    const name = pod === undefined ? orphanName : fullName(pod);
     for (const other of this.#workers.values()) {
-      const isNamesake = other.pod !== undefined && fullName(other.pod) === fullName(pod);
+      const isNamesake = other.pod !== undefined && fullName(other.pod) === name;
       if (isNamesake && other.uid !== uid && other.state.step === "running") this.#keyed.wake(other.uid);
     }
   }
@@ -209,7 +230,6 @@ export class PodWorkers {
       case "settled":
         if (!this.#workers.has(worker.uid)) return;
         ledger.block(worker.uid, undefined);
-        if (outcome.wakeAt !== undefined) this.#wakeAt(worker, outcome.wakeAt);
         return;
       case "again":
         ledger.block(worker.uid, undefined);

@@ -30,6 +30,8 @@ export interface WorkerPorts {
   readonly terminationText: (container: ObservedContainer) => string;
   /** Why pods that need the pod network can't start now; undefined when it is ready. */
   readonly networkProblem: () => string | undefined;
+  /** Whether the runtime has, or may have, a pod of this full name that nobody has claimed or begun to stop yet. */
+  readonly isNameUnclaimed: (fullName: string) => boolean;
   readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
   /** How many pods may be starting at once. */
   readonly startSlots: number;

@@ -4,7 +4,8 @@ import { planSandbox } from "./plan-sandbox.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { Worker } from "./worker.ts";
 
-export type Teardown = "wanted" | "stopped" | "final";
+/** "starting": as wanted, but containers are being started right now, so nothing has ended for good. */
+export type Teardown = "wanted" | "starting" | "stopped" | "final";
 
 /**
  * Computes the pod's status from what is observed now, and hands it on. What is returned may say that the pod has
@@ -18,6 +19,7 @@ export function publishStatus(
   ports: WorkerPorts,
 ): PodStatus {
   const { uid } = worker;
+  const isWanted = teardown === "wanted" || teardown === "starting";
   const input: StatusInput = {
     pod,
     observed,
@@ -36,20 +38,24 @@ export function publishStatus(
     terminationText: ports.terminationText,
     node: ports.node(),
     now: ports.clock.now(),
-    tornDown: teardown !== "wanted",
-    sandboxReady: teardown === "wanted" && planSandbox(pod, observed).type === "keep",
+    tornDown: !isWanted,
+    sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
   };
   const computed = computePodStatus(input);
   const amended = worker.amendStatus?.(computed) ?? computed;
   const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
+  if (teardown === "starting" && isOver(status)) return status;
   ports.statuses.set(pod, withheldWhileRunning(status, input));
   ports.memory.save(uid, { status: ports.statuses.get(uid) ?? status, crashBackoff: worker.crashBackoff.snapshot() });
   return status;
 }
 
+function isOver({ phase }: PodStatus): boolean {
+  return phase === "Succeeded" || phase === "Failed";
+}
+
 function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {
-  const isOver = status.phase === "Succeeded" || status.phase === "Failed";
-  if (!isOver || !observed.containers.some(({ state }) => state === "running")) return status;
+  if (!isOver(status) || !observed.containers.some(({ state }) => state === "running")) return status;
   const { reason: _reason, message: _message, ...rest } = status;
   return {
     ...rest,

@@ -1,3 +1,4 @@
+import { isAbort } from "../base/index.ts";
 import type { IdentifiedPod, ObservedPod, PodStatus } from "../model/index.ts";
 import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
 import { type PodPlan, planPod } from "./plan.ts";
@@ -8,26 +9,43 @@ import type { StartSlots } from "./start-slots.ts";
 import type { SyncOutcome, Worker } from "./worker.ts";
 
 const networkRetryMs = 1_000;
+const nameRetryMs = 1_000;
+/** How soon users see what has become of the containers that are up while others are still being started. */
+const progressMs = 500;
+
+/** What a sync needs of the collection of workers it belongs to. */
+export interface RunningTools {
+  readonly slots: StartSlots;
+  /** Gives up the sync that is in progress at that time, for another one. */
+  interruptAt(at: number): void;
+  /** Whether a pod that had the name before may still be running. */
+  isNameInUse(pod: IdentifiedPod): boolean;
+}
 
 /** Brings a wanted pod closer to running: look, report, plan, act, report again. */
 export async function syncRunning(
   worker: Worker,
   pod: IdentifiedPod,
   ports: WorkerPorts,
-  slots: StartSlots,
+  tools: RunningTools,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
   const observed = await observe(worker, pod, ports, signal);
-  const deadline = activeDeadline(pod, ports.statuses.get(worker.uid));
-  if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
   const status = publishStatus(worker, pod, observed, "wanted", ports);
   if (isOver(status)) return end(worker, pod);
+  const deadline = activeDeadline(pod, status);
+  if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
+  if (deadline !== undefined) tools.interruptAt(deadline);
 
   const plan = makePlan(worker, pod, observed, ports);
-  if (isIdle(plan)) return settled(deadline);
+  if (isIdle(plan)) return { type: "settled" };
   if (plan.killPod && plan.sandbox.type === "none") {
     await applyPlan(worker, pod, plan, observed, ports, signal);
     return { type: "again" };
+  }
+  if (plan.sandbox.type === "create" && tools.isNameInUse(pod)) {
+    const message = "the pod that had this name before has not ended yet";
+    return { type: "retry", at: ports.clock.now() + nameRetryMs, reason: "NameInUse", message };
   }
   const network = pod.spec.hostNetwork === true ? undefined : ports.networkProblem();
   if (network !== undefined) {
@@ -40,15 +58,60 @@ export async function syncRunning(
       await ports.setup.prepare(pod, signal);
       worker.prepared = true;
     }
-    return applyPlan(worker, pod, plan, observed, ports, signal);
+    const apply = (): Promise<readonly ApplyFailure[]> => applyPlan(worker, pod, plan, observed, ports, signal);
+    // A container killed to be replaced must not be reported as ended meanwhile.
+    return plan.kills.length > 0 ? apply() : whileReporting(worker, pod, ports, signal, apply);
   };
-  const failures = await (plan.sandbox.type === "create" ? slots.run(act, signal) : act());
+  const failures = await (plan.sandbox.type === "create" ? tools.slots.run(act, signal) : act());
+  worker.stale = true;
   const after = await observe(worker, pod, ports, signal);
   const ended = isOver(publishStatus(worker, pod, after, "wanted", ports));
   if (ended) return end(worker, pod);
   if (failures.length > 0) return retry(worker, failures, ports.clock.now());
   worker.failures = 0;
-  return startsAnything(makePlan(worker, pod, after, ports)) ? { type: "again" } : settled(deadline);
+  return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
+}
+
+/** Shows how far the pod has come for as long as the work takes: a slow image must not hide what already runs. */
+async function whileReporting<Result>(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { clock } = ports;
+  let report = Promise.resolve();
+  let isDone = false;
+  const soon = (): { cancel(): void } =>
+    clock.after(progressMs, () => {
+      report = (async () => {
+        if (worker.stale) await reportProgress(worker, pod, ports, signal);
+        if (!isDone) timer = soon();
+      })();
+    });
+  let timer = soon();
+  try {
+    return await work();
+  } finally {
+    isDone = true;
+    timer.cancel();
+    await report;
+  }
+}
+
+async function reportProgress(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    publishStatus(worker, pod, await observe(worker, pod, ports, signal), "starting", ports);
+  } catch (error) {
+    if (isAbort(error, signal)) return;
+    ports.log.debug(2, "Could not look how far a pod has come", { pod: pod.metadata.name, err: error });
+  }
 }
 
 async function observe(
@@ -106,7 +169,8 @@ function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): numb
   const { activeDeadlineSeconds } = pod.spec;
   const startTime = status?.startTime ?? pod.status?.startTime;
   if (activeDeadlineSeconds === undefined || startTime === undefined) return undefined;
-  return Date.parse(startTime) + activeDeadlineSeconds * 1000;
+  // The time is cut to whole seconds, and no pod may be ended early.
+  return Date.parse(startTime) + (activeDeadlineSeconds + 1) * 1000;
 }
 
 function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
@@ -115,10 +179,6 @@ function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): 
   worker.amendStatus = (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message });
   worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceOf(pod) });
   return { type: "again" };
-}
-
-function settled(deadline: number | undefined): SyncOutcome {
-  return deadline === undefined ? { type: "settled" } : { type: "settled", wakeAt: deadline };
 }
 
 /** The earliest moment at which one of the failed starts may be tried again. */

@@ -10,6 +10,8 @@ export interface Worker {
   readonly uid: PodUid;
   /** undefined: only the runtime knows this pod. */
   pod: IdentifiedPod | undefined;
+  /** The name of a pod that only the runtime knows, as `fullName` gives it. */
+  readonly orphanName: string | undefined;
   state: PodState;
   /** Came back under the same uid while still being stopped; starts again when that is over. */
   returning: IdentifiedPod | undefined;
@@ -27,17 +29,24 @@ export interface Worker {
   amendStatus: ((status: PodStatus) => PodStatus) | undefined;
   failures: number;
   timer: Timer | undefined;
+  /** Fires when the pod has been active for as long as it may. */
+  deadlineTimer: Timer | undefined;
   /** Cancels the sync in progress when it has become pointless. */
   interrupt: AbortController | undefined;
   readonly whenStopped: (() => void)[];
 }
 
-export function newWorker(uid: PodUid, pod: IdentifiedPod | undefined, state: PodState, ports: WorkerPorts): Worker {
+export function newWorker(
+  uid: PodUid,
+  pod: IdentifiedPod | { readonly orphanName: string },
+  state: PodState,
+  ports: WorkerPorts,
+): Worker {
   const memory = ports.memory.load(uid);
   if (memory.status !== undefined) ports.statuses.restore(uid, memory.status);
   return {
     uid,
-    pod,
+    ...("orphanName" in pod ? { pod: undefined, orphanName: pod.orphanName } : { pod, orphanName: undefined }),
     state,
     returning: undefined,
     stale: true,
@@ -49,6 +58,7 @@ export function newWorker(uid: PodUid, pod: IdentifiedPod | undefined, state: Po
     amendStatus: undefined,
     failures: 0,
     timer: undefined,
+    deadlineTimer: undefined,
     interrupt: undefined,
     whenStopped: [],
   };
@@ -56,8 +66,8 @@ export function newWorker(uid: PodUid, pod: IdentifiedPod | undefined, state: Po
 
 /** What a sync asks for next. */
 export type SyncOutcome =
-  /** Nothing to do until something happens, or until the time given. */
-  | { readonly type: "settled"; readonly wakeAt?: number }
+  /** Nothing to do until something happens. */
+  | { readonly type: "settled" }
   /** Go on at once: the pod has moved to its next step. */
   | { readonly type: "again" }
   | { readonly type: "retry"; readonly at: number; readonly reason: string; readonly message: string };

@@ -15,6 +15,7 @@ import { type Admission, PodRegistry } from "../pods/index.ts";
 import { FileProbeStore, Probes, probeRunner } from "../probes/index.ts";
 import {
   anywhere,
+  type ContainerContext,
   ContainerGc,
   ContainerKiller,
   ContainerRemoval,
@@ -27,6 +28,7 @@ import {
   Relist,
   RuntimeStatus,
   removePodLogs,
+  runtimeLabels,
   type SandboxContext,
   type StarterPorts,
 } from "../runtime/index.ts";
@@ -50,6 +52,8 @@ export interface PodEngine {
   readonly ledger: Ledger<PodUid>;
   readonly observer: PodObserver;
   readonly relist: Relist;
+  /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
+  knownPods(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
 }
 
 export interface PodEngineParts {
@@ -69,6 +73,8 @@ export interface PodEngineParts {
   readonly legacyLogDir: string;
   readonly cgroups: PodSetupPorts["cgroups"];
   readonly volumes: PodVolumes;
+  readonly readConfigMap: ContainerContext["readConfigMap"];
+  readonly readSecret: ContainerContext["readSecret"];
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
@@ -141,8 +147,10 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       parts.onGone(uid);
     },
   });
-  const sandboxContext = (pod: IdentifiedPod): SandboxContext =>
-    sandboxContextOf(node, runtimeStatus.handlers, pod.spec.runtimeClassName ?? "");
+  const sandboxContext = (pod: IdentifiedPod): SandboxContext => ({
+    ...sandboxContextOf(node, runtimeStatus.handlers, pod.spec.runtimeClassName ?? ""),
+    volumeGroups: parts.volumes.groupsOf(uidOf(pod)),
+  });
   const starter = new ContainerStarter({
     runtime,
     clock,
@@ -159,8 +167,8 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       podIps: podIps(pod, observed),
       volumes: parts.volumes.of(uidOf(pod)),
       services: { state: "none" },
-      readConfigMap: undefined,
-      readSecret: undefined,
+      readConfigMap: parts.readConfigMap,
+      readSecret: parts.readSecret,
       readVolumeFile,
       placement: anywhere,
       devices: noDeviceGrants,
@@ -298,7 +306,20 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       signal,
     ),
   );
-  return { views, statuses, workers, runtimeStatus, ledger, observer, relist };
+  const knownPods = async (signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined> => {
+    if (!mux.allReady()) return undefined;
+    const [{ items }, { containers }] = await Promise.all([
+      runtime.listPodSandbox({ filter: undefined }, { signal }),
+      runtime.listContainers({ filter: undefined }, { signal }),
+    ]);
+    return new Set([
+      ...items.flatMap(({ metadata }) => (metadata === undefined ? [] : [metadata.uid as PodUid])),
+      ...containers.flatMap(({ labels }) => (labels[runtimeLabels.podUid] as PodUid | undefined) ?? []),
+      ...[...registry.all()].map(uidOf),
+      ...workers.uids(),
+    ]);
+  };
+  return { views, statuses, workers, runtimeStatus, ledger, observer, relist, knownPods };
 }
 
 /** Besides the newest instance of a name, which its status needs, and the one before, one more has ended. */

@@ -1,9 +1,8 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Ledger, messageOf } from "../base/index.ts";
-import { readMounts } from "../host/index.ts";
 import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../model/index.ts";
-import type { PodVolumes } from "../volumes/index.ts";
+import { type PodVolumes, removePodDirectory, VolumeError } from "../volumes/index.ts";
 import type { PodSetupPort } from "../workers/index.ts";
 
 /** Directories, cgroup and volumes of a pod: there before its first container, gone after its last. */
@@ -38,42 +37,41 @@ export class PodSetup implements PodSetupPort {
             await mkdir(join(directory, name), { recursive: true, mode: 0o750 });
           await volumes.mount(pod, signal);
         },
-        (message) =>
+        (message, error) => {
+          // Usually events about the single volumes have told already what is wrong with them.
+          if (error instanceof VolumeError && error.isAnnounced) return;
           recordEvent(pod, {
             type: "Warning",
             reason: "FailedMount",
             message: `Unable to attach or mount volumes: ${message}`,
-          }),
+          });
+        },
       ),
     ]);
   }
 
+  keep(pod: IdentifiedPod): void {
+    this.#ports.volumes.want(pod);
+  }
+
   async release(uid: PodUid, _pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void> {
     await this.#step(uid, "cleanup", async () => {
-      await this.#ports.volumes.unmount(uid);
+      await this.#ports.volumes.unmount(uid, signal);
       await this.#ports.cgroups.remove(uid, signal);
     });
   }
 
   async removeContent(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#ports.removeFromRuntime(uid, signal);
-    await this.#removeDirectory(uid);
+    await removePodDirectory(join(this.#ports.podsDir, uid));
     this.#ports.forget(uid);
-  }
-
-  /** A directory that still holds a mount holds somebody's data: it stays, and is looked at again later. */
-  async #removeDirectory(uid: PodUid): Promise<void> {
-    const directory = join(this.#ports.podsDir, uid);
-    const inUse = (await readMounts()).find(({ mountPoint }) => mountPoint.startsWith(`${directory}/`));
-    if (inUse !== undefined) throw new Error(`${inUse.mountPoint} is still mounted, so ${directory} can't be removed`);
-    await rm(directory, { recursive: true, force: true });
   }
 
   async #step(
     uid: PodUid,
     step: "cgroup" | "volumes" | "cleanup",
     work: () => Promise<void>,
-    onFailure?: (message: string) => void,
+    onFailure?: (message: string, error: unknown) => void,
   ): Promise<void> {
     const span = this.#ports.ledger.begin(uid, step);
     try {
@@ -81,7 +79,7 @@ export class PodSetup implements PodSetupPort {
       span.end();
     } catch (error) {
       span.fail(messageOf(error));
-      onFailure?.(messageOf(error));
+      onFailure?.(messageOf(error), error);
       throw error;
     }
   }

@@ -14,7 +14,6 @@ import {
 } from "../pods/index.ts";
 import { defaultUserIdPool, normalSysctlName, UserIds } from "../runtime/index.ts";
 import type { HealthRegistry, LocalViews } from "../server/index.ts";
-import { emptyDirKind, hostPathKind, PodVolumes } from "../volumes/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import { eventsToLog } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
@@ -24,6 +23,7 @@ import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
 import { startSources } from "./sources.ts";
+import { keepCleaningOrphans, startVolumes } from "./volumes.ts";
 
 /** Everything the pods' side of the agent is built from. */
 export interface AgentParts {
@@ -100,6 +100,19 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     log,
     activePods: () => mux.pods(),
   });
+  const volumes = await startVolumes(
+    {
+      config,
+      podsDir,
+      node,
+      clock,
+      log,
+      ledger,
+      recordEvent: events.pod,
+      onReady: (uid) => engine.workers.wake(uid),
+    },
+    scope,
+  );
   const engine = startPodEngine(
     {
       clock,
@@ -130,10 +143,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
       hostIPs,
       legacyLogDir,
       cgroups,
-      volumes: new PodVolumes({
-        podsDir,
-        kinds: [emptyDirKind({ allocatableMemoryBytes: () => BigInt(machine.memoryBytes) }), hostPathKind],
-      }),
+      ...volumes,
       images,
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
@@ -151,6 +161,10 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
         maxDeadContainers: flags.maximumDeadContainers,
       },
     },
+    scope,
+  );
+  keepCleaningOrphans(
+    { volumes: volumes.volumes, clock, log: log.named("volumes"), knownPods: (signal) => engine.knownPods(signal) },
     scope,
   );
   parts.health.watch("pods", () => {

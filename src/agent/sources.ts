@@ -21,9 +21,14 @@ export function startSources(parts: AgentParts & { readonly recordEvent: RecordP
   if (kubelet.staticPodPath !== "") sources.push("file");
   if (kubelet.staticPodURL !== "") sources.push("http");
   const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
+  // Without an API server, config maps and secrets come from manifests beside those of the pods.
+  const standalone = flags.kubeconfig === "";
   const settings: StaticPodSettings = {
     nodeName,
-    references: { prevent: gates.enabled("PreventStaticPodAPIReferences"), allow: [] },
+    references: {
+      prevent: gates.enabled("PreventStaticPodAPIReferences"),
+      allow: standalone ? ["configmaps", "secrets"] : [],
+    },
   };
   const checkpointDirectory = join(flags.rootDir, "nodelet", "manifests");
   const portsFor = (source: "file" | "http"): SourcePorts => ({

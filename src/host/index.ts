@@ -2,11 +2,13 @@
 export { nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
+export { HeldDirectory, isMissing, isMountPoint, openPath } from "./held-directory.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { setOwnOomScore } from "./oom-score.ts";
 export { setOpenFileLimit } from "./open-files.ts";
+export { MountInTheWayError, removeTree } from "./remove-tree.ts";
 export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security.ts";
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd.ts";

@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { getSystemErrorMap } from "node:util";
 
 /**
@@ -16,6 +17,11 @@ export interface Syscalls {
   sendDatagram(socketPath: string, payload: string): void;
   /** A descriptor that can be read without waiting for what happens to the file. */
   watchInode(path: string, mask: number): number;
+  /**
+   * A descriptor for the place that a relative path names below an open directory. Any link on the way, and any way
+   * out of the directory, is refused by the kernel (ELOOP, EXDEV). ENOSYS before Linux 5.6.
+   */
+  openBeneath(directory: number, path: string): number;
 }
 
 export interface OpenFileLimit {
@@ -28,6 +34,9 @@ export const mountFlags = {
   noSuid: 0x2,
   noDev: 0x4,
   noExec: 0x8,
+  noAtime: 0x400,
+  noDirAtime: 0x800,
+  relAtime: 0x20_0000,
   remount: 0x20,
   bind: 0x1000,
   recursive: 0x4000,
@@ -84,6 +93,9 @@ async function bind(): Promise<Syscalls> {
   const inotifyAddWatch: (fd: number, path: string, mask: number) => number = libc.func(
     "int inotify_add_watch(int fd, const char *path, uint32_t mask)",
   );
+  const openat2: (number: number, directory: number, path: string, how: Buffer, size: number) => number = libc.func(
+    "long syscall(long number, int directory, const char *path, void *how, size_t size)",
+  );
 
   function check(call: string, result: number): number {
     if (result < 0) throw new SyscallError(call, koffi.errno());
@@ -135,6 +147,12 @@ async function bind(): Promise<Syscalls> {
       }
       return fd;
     },
+    openBeneath(directory, path) {
+      const how = Buffer.alloc(24);
+      how.writeBigUInt64LE(BigInt(pathOnly | noFollow | closeOnExec), 0);
+      how.writeBigUInt64LE(BigInt(resolveBeneath | resolveNoSymlinks | resolveNoMagicLinks), 16);
+      return check(`open ${path}`, openat2(numberOfOpenat2, directory, path, how, how.length));
+    },
   };
 }
 
@@ -147,6 +165,13 @@ const closeOnExec = 0o2000000;
 const nonBlocking = 0o4000;
 const doNotWait = 0x40;
 const noSignal = 0x4000;
+
+const pathOnly = 0o10000000;
+const noFollow = constants.O_NOFOLLOW;
+const numberOfOpenat2 = 437;
+const resolveNoMagicLinks = 0x02;
+const resolveNoSymlinks = 0x04;
+const resolveBeneath = 0x08;
 
 const longestSocketPath = 107;
 

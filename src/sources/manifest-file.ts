@@ -79,7 +79,9 @@ async function readOnce(
   if (known?.digest === digest) return { file: { ...known, stamp: stamp.identity }, isFresh: false };
   const { pods, problems } = await podsOfManifest(bytes, { source: "file", path }, reader.settings);
   const [pod] = pods;
-  const good = pod === undefined ? await lastGood(path, known, reader) : { pod, manifest: bytes };
+  // A file that is good but holds something else has no pod any more.
+  const fallback = problems.some(isError) ? await lastGood(path, known, reader) : undefined;
+  const good = pod === undefined ? fallback : { pod, manifest: bytes };
   const age = Math.abs(reader.clock.now() - stamp.modifiedAtMs);
   return { file: { path, stamp: stamp.identity, digest, problems, good }, isFresh: age < recentMs };
 }

@@ -1,4 +1,5 @@
 import {
+  type ConfigMap,
   decodeManifest,
   type IdentifiedPod,
   isError,
@@ -7,6 +8,7 @@ import {
   type Pod,
   type PodList,
   type Problem,
+  type Secret,
 } from "../model/index.ts";
 import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./static-pod.ts";
 
@@ -25,8 +27,9 @@ export async function podsOfManifest(
   const text = textOf(bytes);
   if (typeof text !== "string") return { pods: [], problems: [text] };
   const kinds = origin.source === "file" ? (["Pod"] as const) : (["Pod", "PodList"] as const);
-  const { object, problems, locate } = await decodeManifest(text, kinds);
-  if (object === undefined) return { pods: [], problems };
+  const besides = settings.references.allow.length > 0 ? (["ConfigMap", "Secret"] as const) : [];
+  const { object, problems, locate } = await decodeManifest(text, [...kinds, ...besides]);
+  if (object === undefined || isOtherObject(object)) return { pods: [], problems };
   const made = itemsOf(object).map(([pod, prefix]) => {
     const { pod: identified, problems: found } = makeStaticPod(pod, origin, settings);
     return { pod: identified, problems: found.map((problem) => ({ ...problem, field: `${prefix}${problem.field}` })) };
@@ -35,6 +38,11 @@ export async function podsOfManifest(
   // One bad pod refuses the whole list: a half-applied list would be neither the old nor the new one.
   if (all.some(isError)) return { pods: [], problems: all };
   return { pods: made.flatMap(({ pod }) => pod ?? []), problems: all };
+}
+
+/** Config maps and secrets may lie beside pods; whoever needs them reads them by himself. */
+function isOtherObject(object: Pod | PodList | ConfigMap | Secret): object is ConfigMap | Secret {
+  return object.kind === "ConfigMap" || object.kind === "Secret";
 }
 
 function itemsOf(object: Pod | PodList): readonly (readonly [pod: Pod, prefix: string])[] {

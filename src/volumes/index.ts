@@ -1,6 +1,15 @@
-// Volumes of pods: one file per kind, and the part that makes and removes them.
-export { emptyDirKind } from "./empty-dir.ts";
-export { hostPathKind } from "./host-path.ts";
-export type { VolumeKind } from "./kind.ts";
-export { PodVolumes } from "./pod-volumes.ts";
-export { readVolumeFile } from "./sub-paths.ts";
+// Volumes of pods: what is wanted and what is mounted, the tasks between them, and one file per kind of volume.
+export type { Claims } from "./engine/claims.ts";
+export type { OrphanReport } from "./engine/orphans.ts";
+export { removePodDirectory } from "./engine/orphans.ts";
+export { PodVolumes, type PodVolumesPorts } from "./engine/pod-volumes.ts";
+export { VolumeError } from "./engine/volume-error.ts";
+export type { VolumeKind } from "./kinds/kind.ts";
+export { localKinds, type NodeVolumePorts } from "./kinds/node-kinds.ts";
+export { readVolumeFile } from "./mounting/sub-paths.ts";
+export { LocalObjects, type LocalObjectsOptions } from "./objects/local-objects.ts";
+export type { ObjectKind, ObjectKinds, ObjectRef, ObjectSource, Objects } from "./objects/ports.ts";
+export { ObjectReadError } from "./objects/ports.ts";
+export { type ChangeDetection, objectsBy } from "./objects/strategy.ts";
+export { type RequestToken, TokenManager } from "./objects/tokens.ts";
+export type { TrustBundles } from "./objects/trust-bundles.ts";

@@ -106,6 +106,10 @@ export class PodWorkers {
     return this.#workers.has(uid);
   }
 
+  uids(): Iterable<PodUid> {
+    return this.#workers.keys();
+  }
+
   stateOf(uid: PodUid): PodState | undefined {
     return this.#workers.get(uid)?.state;
   }

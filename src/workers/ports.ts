@@ -100,6 +100,8 @@ export interface KillerPort {
 /** What must be there before containers start, and be gone after the last one ended. */
 export interface PodSetupPort {
   prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+  /** The pod runs, perhaps since an earlier run of the agent: what was prepared follows its present version. Never waits. */
+  keep(pod: IdentifiedPod): void;
   release(uid: PodUid, pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void>;
   /** Removes containers, sandboxes, logs and directories of a pod that nobody wants any more. */
   removeContent(uid: PodUid, signal: AbortSignal): Promise<void>;

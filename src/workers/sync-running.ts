@@ -38,6 +38,7 @@ export async function syncRunning(
   if (deadline !== undefined) tools.interruptAt(deadline);
 
   const plan = makePlan(worker, pod, observed, ports);
+  if (worker.prepared || isIdle(plan)) ports.setup.keep(pod);
   if (isIdle(plan)) return { type: "settled" };
   if (plan.killPod && plan.sandbox.type === "none") {
     await applyPlan(worker, pod, plan, observed, ports, signal);

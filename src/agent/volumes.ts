@@ -1,0 +1,114 @@
+import { type Clock, isAbort, type Ledger, type Logger, messageOf, Pause, type TaskScope } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import type { PodUid, RecordPodEvent } from "../model/index.ts";
+import type { NodeContext, ReadConfigMap, ReadSecret } from "../runtime/index.ts";
+import { LocalObjects, localKinds, type Objects, objectsBy, PodVolumes, TokenManager } from "../volumes/index.ts";
+
+export interface VolumeParts {
+  readonly config: AgentConfig;
+  readonly podsDir: string;
+  readonly node: NodeContext;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly onReady: (uid: PodUid) => void;
+}
+
+export interface StartedVolumes {
+  readonly volumes: PodVolumes;
+  /** Undefined when there is no place that objects could come from. */
+  readonly readConfigMap: ReadConfigMap | undefined;
+  readonly readSecret: ReadSecret | undefined;
+}
+
+/** Connects volumes with the place their content comes from: on a machine of its own, manifests beside the pods'. */
+export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promise<StartedVolumes> {
+  const { config, node, clock, recordEvent, ledger, podsDir, onReady } = parts;
+  const log = parts.log.named("volumes");
+  const random = Math.random;
+  const objects = startObjects(parts, scope);
+  const tokens = new TokenManager({ request: undefined, clock, log, random });
+  const kinds = localKinds({
+    clock,
+    log,
+    random,
+    recordEvent,
+    nodeAllocatable: () => node.nodeAllocatable,
+    allocatableMemoryBytes: () => (node.nodeAllocatable.get("memory") ?? 0n) / 1_000_000_000n,
+    objects,
+    tokens,
+    trustBundles: undefined,
+  });
+  const volumes = new PodVolumes(scope, {
+    clock,
+    log,
+    ledger,
+    recordEvent,
+    random,
+    podsDir,
+    kinds,
+    objects,
+    trustBundles: undefined,
+    claims: undefined,
+    onReady,
+  });
+  await volumes.restore();
+  log.debug(1, "Volumes are ready", { strategy: config.kubelet.configMapAndSecretChangeDetectionStrategy });
+  if (objects === undefined) return { volumes, readConfigMap: undefined, readSecret: undefined };
+  return {
+    volumes,
+    readConfigMap: (namespace, name, signal) => objects.read({ kind: "configmap", namespace, name }, signal),
+    readSecret: (namespace, name, signal) => objects.read({ kind: "secret", namespace, name }, signal),
+  };
+}
+
+function startObjects({ config, clock, log }: VolumeParts, scope: TaskScope): Objects | undefined {
+  const { staticPodPath, fileCheckFrequencyMs, syncFrequencyMs, configMapAndSecretChangeDetectionStrategy } =
+    config.kubelet;
+  if (config.flags.kubeconfig !== "" || staticPodPath === "") return undefined;
+  const source = new LocalObjects({
+    directory: staticPodPath,
+    clock,
+    log: log.named("objects"),
+    checkEveryMs: fileCheckFrequencyMs,
+  });
+  scope.spawn("local config maps and secrets", (signal) => source.run(signal));
+  return objectsBy(configMapAndSecretChangeDetectionStrategy, source, { clock, syncFrequencyMs });
+}
+
+const orphanCheckMs = 2 * 60_000;
+const notReadyMs = 2_000;
+
+/** Removes directories of pods that an earlier run could not finish with, once every source has said what it wants. */
+export function keepCleaningOrphans(
+  ports: {
+    readonly volumes: PodVolumes;
+    readonly clock: Clock;
+    readonly log: Logger;
+    /** Undefined while not every pod is known. */
+    readonly knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+  },
+  scope: TaskScope,
+): void {
+  const { volumes, clock, log, knownPods } = ports;
+  const pause = new Pause(clock);
+  scope.spawn("orphaned pod directories", async (signal) => {
+    while (!signal.aborted) {
+      let wasDone = false;
+      try {
+        const known = await knownPods(signal);
+        if (known !== undefined) {
+          const { removed, problems } = await volumes.cleanOrphans(known, signal);
+          for (const uid of removed) log.info("Removed the directory of a pod that is gone", { uid });
+          for (const { uid, message } of problems) log.warn(message, { uid });
+          wasDone = true;
+        }
+      } catch (error) {
+        if (isAbort(error, signal)) throw error;
+        log.warn("Could not look for directories of pods that are gone", { reason: messageOf(error) });
+      }
+      await pause.wait(wasDone ? orphanCheckMs : notReadyMs, signal);
+    }
+  });
+}

@@ -1,0 +1,81 @@
+import { messageOf } from "../../base/index.ts";
+import {
+  type ConfigMap,
+  type DownwardAPIVolumeFile,
+  type IdentifiedPod,
+  type KeyToPath,
+  podField,
+  type ResourceAmounts,
+  resourceField,
+  type Secret,
+} from "../../model/index.ts";
+import { type Content, ContentError, type ContentFile } from "./content.ts";
+
+export interface KeySelection {
+  readonly items?: readonly KeyToPath[] | undefined;
+  readonly optional?: boolean | undefined;
+}
+
+/** The files of a config map; binary data wins over text of the same key. */
+export function configMapContent(map: ConfigMap, selection: KeySelection, defaultMode: number): Content {
+  const bytes = new Map<string, Uint8Array>();
+  for (const [key, text] of Object.entries(map.data ?? {})) bytes.set(key, Buffer.from(text));
+  for (const [key, encoded] of Object.entries(map.binaryData ?? {})) bytes.set(key, Buffer.from(encoded, "base64"));
+  return select(bytes, selection, defaultMode, (key) => `configmap references non-existent config key: ${key}`);
+}
+
+export function secretContent(secret: Secret, selection: KeySelection, defaultMode: number): Content {
+  const bytes = new Map<string, Uint8Array>();
+  for (const [key, encoded] of Object.entries(secret.data ?? {})) bytes.set(key, Buffer.from(encoded, "base64"));
+  return select(bytes, selection, defaultMode, (key) => `references non-existent secret key: ${key}`);
+}
+
+function select(
+  bytes: ReadonlyMap<string, Uint8Array>,
+  { items, optional }: KeySelection,
+  defaultMode: number,
+  missing: (key: string) => string,
+): Content {
+  if (items === undefined || items.length === 0) {
+    return new Map([...bytes].map(([key, content]) => [key, { bytes: content, mode: defaultMode }]));
+  }
+  const files = new Map<string, ContentFile>();
+  for (const { key, path, mode } of items) {
+    const content = bytes.get(key);
+    if (content !== undefined) files.set(path, { bytes: content, mode: mode ?? defaultMode });
+    else if (optional !== true) throw new ContentError(missing(key));
+  }
+  return files;
+}
+
+/** What a pod may know of itself, as files. */
+export function downwardContent(
+  pod: IdentifiedPod,
+  items: readonly DownwardAPIVolumeFile[],
+  defaultMode: number,
+  nodeAllocatable: ResourceAmounts,
+): Content {
+  const files = new Map<string, ContentFile>();
+  const problems: string[] = [];
+  for (const { path, mode, fieldRef, resourceFieldRef } of items) {
+    try {
+      const [container] = pod.spec.containers;
+      let text = "";
+      if (fieldRef !== undefined) text = podField(pod, fieldRef.fieldPath, { podIps: [], hostIps: [] });
+      else if (resourceFieldRef !== undefined && container !== undefined) {
+        text = resourceField(pod, resourceFieldRef, container, nodeAllocatable);
+      }
+      files.set(path, { bytes: Buffer.from(text), mode: mode ?? defaultMode });
+    } catch (error) {
+      problems.push(messageOf(error));
+    }
+  }
+  if (problems.length > 0) throw new ContentError(together(problems));
+  return files;
+}
+
+/** Several problems as Go prints them in one error. */
+export function together(problems: readonly string[]): string {
+  const [only] = problems;
+  return problems.length === 1 && only !== undefined ? only : `[${problems.join(", ")}]`;
+}

@@ -1,0 +1,255 @@
+import { type Clock, explain, isAbort, type Ledger, type Logger, type Timer } from "../../base/index.ts";
+import { type IdentifiedPod, jsonEqual, type PodUid, type RecordPodEvent } from "../../model/index.ts";
+import {
+  type MountStep,
+  type Need,
+  StepError,
+  UnresolvedVolumeError,
+  type VolumeKind,
+  type VolumePlace,
+  type VolumeSource,
+  type WantedVolume,
+} from "../kinds/kind.ts";
+import { type Claims, checkNodeAffinity, groupOf, resolveSource } from "./claims.ts";
+import type { PodPlaces } from "./places.ts";
+import type { UsedVolume } from "./used-volumes.ts";
+import { retryDelayMs, type VolumeFailure, type VolumeState } from "./volume-state.ts";
+
+export interface TaskPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly random: () => number;
+  readonly kinds: readonly VolumeKind[];
+  readonly claims: Claims | undefined;
+  readonly places: PodPlaces;
+  /** How often content that is not told of changes must be read again. */
+  readonly pollMs: number | undefined;
+  /** Calls for a run of this task; runs of one task never overlap. */
+  readonly wake: (task: VolumeTask) => void;
+  readonly onState: (task: VolumeTask) => void;
+  readonly onNeeds: (task: VolumeTask, before: readonly Need[]) => void;
+  /** Throws when the persistent volume may only be used by one pod, and another has it. */
+  readonly checkExclusive: (task: VolumeTask, source: VolumeSource) => void;
+  /** Content that changed has reached the files. */
+  readonly onContent: (event: { readonly plugin: string; readonly delayMs: number }) => void;
+}
+
+/** One volume of one pod, and the only one to touch it: makes it, renews it, tries again after a failure. */
+export class VolumeTask {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly key: string;
+  readonly #ports: TaskPorts;
+  readonly #ending = new AbortController();
+  #pod: IdentifiedPod;
+  #used: UsedVolume;
+  #state: VolumeState = { step: "waiting" };
+  #kind: VolumeKind | undefined;
+  #source: VolumeSource | undefined;
+  #place: VolumePlace | undefined;
+  #needs: readonly Need[] = [];
+  #failures = 0;
+  #timer: Timer | undefined;
+  #changedAt: number | undefined;
+
+  constructor(pod: IdentifiedPod, used: UsedVolume, ports: TaskPorts) {
+    this.uid = pod.metadata.uid as PodUid;
+    this.name = used.volume.name;
+    this.key = `${this.uid}/${this.name}`;
+    this.#pod = pod;
+    this.#used = used;
+    this.#ports = ports;
+  }
+
+  get state(): VolumeState {
+    return this.#state;
+  }
+
+  get needs(): readonly Need[] {
+    return this.#needs;
+  }
+
+  get source(): VolumeSource | undefined {
+    return this.#source;
+  }
+
+  get plugin(): string | undefined {
+    return this.#kind?.plugin;
+  }
+
+  get place(): VolumePlace | undefined {
+    return this.#place;
+  }
+
+  /** A new version of the pod, whose labels for instance may be among the content. */
+  podChanged(pod: IdentifiedPod, used: UsedVolume): void {
+    const before = this.#pod;
+    this.#pod = pod;
+    this.#used = used;
+    if (this.#kind?.needs === undefined || jsonEqual(before.metadata, pod.metadata)) return;
+    this.contentChanged();
+  }
+
+  /** Something the content is made of has changed: try at once, whatever the last failure said. */
+  contentChanged(): void {
+    this.#changedAt ??= this.#ports.clock.monotonic();
+    this.retryNow();
+  }
+
+  retryNow(): void {
+    this.#failures = 0;
+    this.#timer?.cancel();
+    this.#ports.wake(this);
+  }
+
+  /** No further run begins; one in progress is told to stop. */
+  end(): void {
+    this.#timer?.cancel();
+    this.#ending.abort(new DOMException("the volume is no longer wanted", "AbortError"));
+  }
+
+  get hasEnded(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.hasEnded || signal.aborted) return;
+    this.#timer?.cancel();
+    const stop = (): void => this.end();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await this.#try(this.#ending.signal);
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  async #try(signal: AbortSignal): Promise<void> {
+    const { clock, ledger } = this.#ports;
+    const isFirst = this.#state.step !== "mounted";
+    const changedAt = this.#changedAt;
+    this.#changedAt = undefined;
+    const span = isFirst ? ledger.begin(this.uid, "volumes", this.name) : undefined;
+    if (isFirst) this.#become({ step: "mounting", since: clock.now(), doing: "" });
+    let againAt: number | undefined;
+    try {
+      const { kind, wanted } = await this.#identify(signal);
+      const result = await kind.setUp(
+        wanted,
+        {
+          isFirst,
+          progress: (doing) => {
+            if (this.#state.step === "mounting") this.#become({ ...this.#state, doing });
+          },
+          againAt: (time) => {
+            againAt = Math.min(againAt ?? time, time);
+          },
+        },
+        signal,
+      );
+      signal.throwIfAborted();
+      span?.end();
+      this.#failures = 0;
+      const pollAt = this.#nextPoll();
+      this.#wakeAt(againAt === undefined ? pollAt : Math.min(againAt, pollAt ?? againAt));
+      this.#become({ step: "mounted", result: withGroup(result, wanted.source) });
+      if (changedAt !== undefined && result.content === "written") {
+        this.#ports.onContent({ plugin: kind.plugin, delayMs: clock.monotonic() - changedAt });
+      }
+    } catch (error) {
+      if (isAbort(error, signal) || signal.aborted) {
+        span?.fail("no longer wanted");
+        return;
+      }
+      this.#changedAt ??= changedAt;
+      const failure = this.#failed(error);
+      span?.fail(failure.message);
+    }
+  }
+
+  /** Finds out what the volume really is; known for good once it has been mounted. */
+  async #identify(signal: AbortSignal): Promise<{ readonly kind: VolumeKind; readonly wanted: WantedVolume }> {
+    const { kinds, claims, places } = this.#ports;
+    const isKnown = this.#state.step === "mounted" && this.#source?.type === "claim";
+    const known = isKnown ? this.#source : undefined;
+    const source = known ?? (await resolveSource(this.#pod, this.#used, claims, signal));
+    const kind = this.#kind ?? kinds.find((candidate) => candidate.matches(source));
+    if (kind === undefined) {
+      throw new UnresolvedVolumeError(
+        `failed to get Plugin from volumeSpec for volume "${this.name}" err=no volume plugin matched`,
+      );
+    }
+    this.#kind = kind;
+    const isClaim = source.type === "claim";
+    const specName = isClaim ? (source.persistent.metadata?.name ?? "") : this.name;
+    const form = isClaim && source.persistent.spec?.volumeMode === "Block" ? "block" : "filesystem";
+    const place = places.place(this.uid, kind.plugin, specName, form);
+    this.#place = place;
+    this.#source = source;
+    const wanted: WantedVolume = { ...place, pod: this.#pod, name: this.name, source };
+    const before = this.#needs;
+    this.#needs = kind.needs?.(wanted) ?? [];
+    this.#ports.onNeeds(this, before);
+    if (isClaim) checkNodeAffinity(source.persistent, claims?.node());
+    this.#ports.checkExclusive(this, source);
+    return { kind, wanted };
+  }
+
+  #failed(error: unknown): VolumeFailure {
+    const { clock, recordEvent, log } = this.#ports;
+    this.#failures++;
+    const delayMs = retryDelayMs(this.#failures);
+    const nextTryAt = clock.now() + delayMs;
+    this.#wakeAt(nextTryAt);
+    const isUnresolved = error instanceof UnresolvedVolumeError;
+    const step: MountStep = error instanceof StepError ? error.step : "SetUp";
+    const isBlock = this.#place?.form === "block";
+    const specName = this.#place?.specName ?? this.name;
+    const message = isUnresolved
+      ? error.message
+      : `${isBlock ? "MapVolume" : "MountVolume"}.${step} failed for volume "${specName}" : ${explain(error)}`;
+    if (!isUnresolved) {
+      recordEvent(this.#pod, { type: "Warning", reason: isBlock ? "FailedMapVolume" : "FailedMount", message });
+    }
+    const { name, namespace } = this.#pod.metadata;
+    log.warn("A volume can't be had now", {
+      pod: name,
+      namespace,
+      volume: this.name,
+      reason: message,
+      retryMs: delayMs,
+    });
+    const failure = { message, isUnresolved, isUnattached: step === "WaitForAttach", nextTryAt };
+    // A volume in use stays as it is when it can't be renewed.
+    if (this.#state.step !== "mounted") this.#become({ step: "failed", failure });
+    return failure;
+  }
+
+  #nextPoll(): number | undefined {
+    const { pollMs, clock, random } = this.#ports;
+    if (pollMs === undefined || !this.#needs.some(({ kind }) => kind !== "trustbundles")) return undefined;
+    return clock.now() + pollMs * (1 + random() / 2);
+  }
+
+  #wakeAt(time: number | undefined): void {
+    this.#timer?.cancel();
+    if (time === undefined || this.hasEnded) return;
+    const { clock } = this.#ports;
+    this.#timer = clock.after(time - clock.now(), () => this.#ports.wake(this));
+  }
+
+  #become(state: VolumeState): void {
+    this.#state = state;
+    this.#ports.onState(this);
+  }
+}
+
+function withGroup(
+  result: Awaited<ReturnType<VolumeKind["setUp"]>>,
+  source: VolumeSource,
+): Awaited<ReturnType<VolumeKind["setUp"]>> {
+  const group = source.type === "claim" ? groupOf(source.persistent) : undefined;
+  return group === undefined ? result : { ...result, groups: [...(result.groups ?? []), group] };
+}

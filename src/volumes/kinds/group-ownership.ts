@@ -1,0 +1,71 @@
+import type { Clock, Logger } from "../../base/index.ts";
+import type { RecordPodEvent } from "../../model/index.ts";
+import { giveToGroup } from "../content/ownership.ts";
+import type { SetUpContext, WantedVolume } from "./kind.ts";
+
+export interface OwnershipPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly recordEvent: RecordPodEvent;
+}
+
+const firstWordMs = 30_000;
+const furtherWordMs = 60_000;
+const advice =
+  "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods";
+
+/** Gives a volume to the group that the pod's securityContext.fsGroup names; nothing to do without one. */
+export async function giveToPodGroup(
+  request: {
+    readonly wanted: WantedVolume;
+    readonly path: string;
+    readonly readOnly: boolean;
+    /** Undefined: as the pod says. */
+    readonly policy?: "Always" | undefined;
+  },
+  context: Pick<SetUpContext, "progress">,
+  { clock, log, recordEvent }: OwnershipPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { wanted, path, readOnly } = request;
+  const { fsGroup: gid, fsGroupChangePolicy } = wanted.pod.spec.securityContext ?? {};
+  if (gid === undefined) return;
+  const policy = request.policy ?? (fsGroupChangePolicy === "OnRootMismatch" ? "OnRootMismatch" : "Always");
+  const subject = `${wanted.uid}/${wanted.specName}`;
+  const announce = (message: string): void =>
+    recordEvent(wanted.pod, { type: "Warning", reason: "VolumePermissionChangeInProgress", message });
+  let files = 0;
+  let problems = 0;
+  const tick = (): void => {
+    announce(`Setting volume ownership for ${subject}, processed ${files} files.`);
+    timer = clock.after(furtherWordMs, tick);
+  };
+  let timer = clock.after(firstWordMs, () => {
+    announce(
+      `Setting volume ownership for ${subject} is taking longer than expected, consider using OnRootMismatch - ${advice}`,
+    );
+    tick();
+  });
+  try {
+    const result = await giveToGroup(
+      path,
+      { gid, readOnly, policy },
+      {
+        onFiles(count) {
+          files = count;
+          context.progress(`giving files to group ${gid}: ${count} done`);
+        },
+        onProblem(problemPath, message) {
+          // One line tells what is wrong; a million would say no more.
+          if (problems++ < 3)
+            log.warn("Cannot give a file of a volume to its group", { path: problemPath, gid, message });
+        },
+      },
+      signal,
+    );
+    if (problems > 3) log.warn("More files of a volume kept their group", { path, gid, count: problems });
+    if (result !== "skipped") log.debug(3, "Volume given to its group", { path, gid, files: result.files });
+  } finally {
+    timer.cancel();
+  }
+}

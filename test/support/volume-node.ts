@@ -1,0 +1,168 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Clock, Ledger, silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
+import { readMounts } from "../../src/host/index.ts";
+import {
+  amountsOf,
+  defaultPod,
+  type IdentifiedPod,
+  type PodEvent,
+  type PodSpec,
+  type PodUid,
+  type Volume,
+} from "../../src/model/index.ts";
+import type {
+  ChangeDetection,
+  NodeVolumePorts,
+  PodVolumesPorts,
+  RequestToken,
+  TrustBundles,
+  VolumeKind,
+} from "../../src/volumes/index.ts";
+import { localKinds, objectsBy, PodVolumes, TokenManager } from "../../src/volumes/index.ts";
+import { MemoryObjects } from "./memory-objects.ts";
+
+export interface VolumeNodeOptions {
+  readonly clock?: Clock;
+  readonly strategy?: ChangeDetection;
+  readonly requestToken?: RequestToken;
+  readonly trustBundles?: TrustBundles;
+  readonly claims?: PodVolumesPorts["claims"];
+  readonly moreKinds?: (ports: NodeVolumePorts) => readonly VolumeKind[];
+  readonly memoryBytes?: bigint;
+}
+
+/** The volume engine with a directory of its own, and what it said and asked for; the agent around it is missing. */
+export class VolumeNode implements AsyncDisposable {
+  readonly root: string;
+  readonly objects = new MemoryObjects();
+  readonly events: (PodEvent & { readonly pod: string })[] = [];
+  readonly ready: PodUid[] = [];
+  readonly contentDelaysMs: number[] = [];
+  readonly clock: Clock;
+  readonly ledger: Ledger<PodUid>;
+  readonly #options: VolumeNodeOptions;
+  #scope = new TaskScope();
+  #volumes: PodVolumes;
+
+  private constructor(root: string, options: VolumeNodeOptions) {
+    this.root = root;
+    this.#options = options;
+    this.clock = options.clock ?? systemClock;
+    this.ledger = new Ledger(this.clock);
+    this.#volumes = this.#start();
+  }
+
+  static async create(options: VolumeNodeOptions = {}): Promise<VolumeNode> {
+    const root = await mkdtemp(join(tmpdir(), "nodelet-volumes-"));
+    return new VolumeNode(root, options);
+  }
+
+  get podsDir(): string {
+    return join(this.root, "pods");
+  }
+
+  get volumes(): PodVolumes {
+    return this.#volumes;
+  }
+
+  get scope(): TaskScope {
+    return this.#scope;
+  }
+
+  /** As if the agent ended and started again: nothing is remembered but what is on disk. */
+  async restart(): Promise<void> {
+    await this.#scope.stop();
+    this.#scope = new TaskScope();
+    this.#volumes = this.#start();
+    await this.#volumes.restore();
+  }
+
+  volumePath(uid: string, plugin: string, name: string): string {
+    return join(this.podsDir, uid, "volumes", plugin.replaceAll("/", "~"), name);
+  }
+
+  /** Mount points below this node's directory. */
+  async mounts(): Promise<readonly string[]> {
+    return (await readMounts())
+      .map(({ mountPoint }) => mountPoint)
+      .filter((point) => point.startsWith(`${this.root}/`));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scope.stop();
+    const { unmountAllBelow } = await import("../../src/volumes/mounting/unmount.ts");
+    await unmountAllBelow(this.root);
+    await rm(this.root, { recursive: true, force: true });
+  }
+
+  #start(): PodVolumes {
+    const {
+      strategy = "Watch",
+      requestToken,
+      trustBundles,
+      claims,
+      moreKinds,
+      memoryBytes = 1n << 30n,
+    } = this.#options;
+    const { clock, ledger } = this;
+    const random = Math.random;
+    const log = silentLogger;
+    const objects = objectsBy(strategy, this.objects, { clock, syncFrequencyMs: 60_000 });
+    const tokens = new TokenManager({ request: requestToken, clock, log, random });
+    const recordEvent: PodVolumesPorts["recordEvent"] = ({ metadata }, event) =>
+      this.events.push({ ...event, pod: metadata.name });
+    const ports: NodeVolumePorts = {
+      clock,
+      log,
+      random,
+      recordEvent,
+      nodeAllocatable: () => amountsOf({ cpu: "4", memory: String(memoryBytes) }),
+      allocatableMemoryBytes: () => memoryBytes,
+      objects,
+      tokens,
+      trustBundles,
+    };
+    return new PodVolumes(this.#scope, {
+      clock,
+      log,
+      ledger,
+      recordEvent,
+      random,
+      podsDir: this.podsDir,
+      kinds: [...localKinds(ports), ...(moreKinds?.(ports) ?? [])],
+      objects,
+      trustBundles,
+      claims,
+      onReady: (uid) => this.ready.push(uid),
+      onContent: ({ delayMs }) => this.contentDelaysMs.push(delayMs),
+    });
+  }
+}
+
+let pods = 0;
+
+/** A pod whose only container mounts every volume at `/<name>`; defaults are filled in as sources do. */
+export function podWithVolumes(
+  volumes: readonly Volume[],
+  spec: Partial<PodSpec> = {},
+  metadata: Partial<IdentifiedPod["metadata"]> = {},
+): IdentifiedPod {
+  const number = ++pods;
+  const mounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  const pod = defaultPod({
+    metadata: { name: `pod-${number}`, namespace: "default", uid: `uid-${number}`, ...metadata },
+    spec: { containers: [{ name: "main", image: "busybox:1", volumeMounts: mounts }], volumes, ...spec },
+  });
+  return pod as IdentifiedPod;
+}
+
+/** Waits until the condition holds; fails with what was asked for. */
+export async function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = systemClock.monotonic() + 20_000;
+  while (!(await condition())) {
+    if (systemClock.monotonic() > deadline) throw new Error(`waited in vain until ${what}`);
+    await systemClock.sleep(2, new AbortController().signal);
+  }
+}

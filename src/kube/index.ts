@@ -1,0 +1,15 @@
+// The door to the API server: kubeconfig, client, watch, events.
+export {
+  type ClientCertificate,
+  type ClusterAccess,
+  CredentialError,
+  type Credentials,
+  KubeconfigError,
+  loadKubeconfig,
+  parseKubeconfig,
+} from "./access/index.ts";
+export { ApiError, isAlreadyExists, isConflict, isExpired, isForbidden, isNotFound } from "./api-error.ts";
+export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOptions } from "./client.ts";
+export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
+export { type KubeObject, type ObjectRef, pathOf, type Resource, resources } from "./resources.ts";
+export { ConnectionError, type HttpResponse } from "./transport/index.ts";

@@ -247,7 +247,9 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     },
   });
   probes.onChange((uid) => workers.wake(uid));
+  const views = new PodViews({ statuses, ledger });
   const registry = new PodRegistry({
+    announce: (pod) => views.wanted(pod),
     workers,
     admission: parts.admission,
     log: log.named("pods"),
@@ -256,10 +258,12 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     allSourcesReady: () => mux.allReady(),
     inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => statuses.set(pod, status),
-    dropStatus: (uid) => statuses.delete(uid),
+    forget: (uid) => {
+      statuses.delete(uid);
+      views.gone(uid);
+    },
   });
   noteMilestones(statuses, ledger);
-  const views = new PodViews({ statuses, ledger, wanted: () => registry.all() });
   workers.onGone((uid) => {
     views.gone(uid);
     gc.noteChange();

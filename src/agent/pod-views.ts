@@ -7,23 +7,16 @@ import type { StatusStore } from "../status/index.ts";
 export class PodViews implements LocalViews {
   readonly #statuses: StatusStore;
   readonly #ledger: Ledger<PodUid>;
-  readonly #wanted: () => Iterable<IdentifiedPod>;
   readonly #listeners = new Set<(change: PodViewChange) => void>();
   readonly #shown = new Map<PodUid, IdentifiedPod>();
 
-  constructor(ports: {
-    readonly statuses: StatusStore;
-    readonly ledger: Ledger<PodUid>;
-    readonly wanted: () => Iterable<IdentifiedPod>;
-  }) {
+  constructor(ports: { readonly statuses: StatusStore; readonly ledger: Ledger<PodUid> }) {
     this.#statuses = ports.statuses;
     this.#ledger = ports.ledger;
-    this.#wanted = ports.wanted;
     ports.statuses.onChange((pod, status) => this.#changed(pod, status));
   }
 
   pods(): readonly Pod[] {
-    for (const pod of this.#wanted()) this.#shown.set(uidOf(pod), pod);
     return [...this.#shown.values()].map((pod) => withStatus(pod, this.#statuses.get(uidOf(pod))));
   }
 
@@ -34,6 +27,14 @@ export class PodViews implements LocalViews {
 
   ledger(uid: PodUid): LedgerView | undefined {
     return this.#ledger.read(uid);
+  }
+
+  /** A pod has come, or a new version of it. */
+  wanted(pod: IdentifiedPod): void {
+    const before = this.#shown.get(uidOf(pod));
+    this.#shown.set(uidOf(pod), pod);
+    const object = withStatus(pod, this.#statuses.get(uidOf(pod)));
+    if (before !== pod) this.#tell({ type: before === undefined ? "ADDED" : "MODIFIED", object });
   }
 
   gone(uid: PodUid): void {

@@ -29,13 +29,10 @@ export class PodRegistry {
     return this.#pods.get(uid);
   }
 
-  all(): IterableIterator<IdentifiedPod> {
-    return this.#pods.values();
-  }
-
   apply(change: { readonly op: string; readonly pods: readonly IdentifiedPod[] }): void {
     for (const pod of change.pods) {
       if (isMirrorPod(pod)) continue;
+      if (change.op !== "REMOVE") this.#ports.announce(pod);
       switch (change.op) {
         case "ADD":
           this.#add(pod);
@@ -119,7 +116,7 @@ export class PodRegistry {
   #remove(pod: IdentifiedPod): void {
     const uid = uidOf(pod);
     this.#pods.delete(uid);
-    if (this.#rejected.delete(uid)) this.#ports.dropStatus(uid);
+    if (this.#rejected.delete(uid)) this.#ports.forget(uid);
     if (!this.#ports.allSourcesReady()) {
       this.#undecided.set(uid, undefined);
       return;
@@ -139,7 +136,10 @@ export interface RegistryPorts {
   readonly allSourcesReady: () => boolean;
   readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
   readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
-  readonly dropStatus: (uid: PodUid) => void;
+  /** Nothing of the pod ever ran, and it is not wanted any more. */
+  readonly forget: (uid: PodUid) => void;
+  /** The pod is wanted, in this version; for those who show pods. */
+  readonly announce: (pod: IdentifiedPod) => void;
 }
 
 /** The grace its containers were created with: whoever removed the manifest while we were away meant it kindly. */

@@ -125,10 +125,11 @@ async function ifFound<Result>(ask: () => Promise<Result>): Promise<Result | und
   }
 }
 
-function newestFirst<Item extends { readonly createdAt: number }>(
+/** By attempt before time: that one is counted up from the one before, while the machine's time may be set back. */
+function newestFirst<Item extends { readonly attempt: number; readonly createdAt: number }>(
   items: readonly (Item | undefined)[],
 ): readonly Item[] {
-  return items.filter((item) => item !== undefined).sort((a, b) => b.createdAt - a.createdAt);
+  return items.filter((item) => item !== undefined).sort((a, b) => b.attempt - a.attempt || b.createdAt - a.createdAt);
 }
 
 // A finished pod keeps the addresses it had: users still want to know them.

@@ -4,11 +4,14 @@ import type { Clock, Timer } from "../../src/base/index.ts";
 export class FakeClock implements Clock {
   #now: number;
   readonly #start: number;
+  readonly #settled: () => Promise<void>;
   readonly #timers = new Set<{ readonly at: number; readonly action: () => void }>();
 
-  constructor(startMs = Date.UTC(2026, 0, 1)) {
+  /** `settled` waits for the work that a timer has caused; work on real files needs another one than the default. */
+  constructor(startMs = Date.UTC(2026, 0, 1), settled: () => Promise<void> = settle) {
     this.#now = startMs;
     this.#start = startMs;
+    this.#settled = settled;
   }
 
   /** Timers not fired yet; a test that ends with some has a leak. */
@@ -48,7 +51,7 @@ export class FakeClock implements Clock {
   /** Moves time forward, firing each due timer and letting the work it causes settle before the next. */
   async advance(ms: number): Promise<void> {
     const target = this.#now + ms;
-    await settle();
+    await this.#settled();
     for (;;) {
       let next: { readonly at: number; readonly action: () => void } | undefined;
       for (const timer of this.#timers) {
@@ -58,7 +61,7 @@ export class FakeClock implements Clock {
       this.#timers.delete(next);
       this.#now = Math.max(this.#now, next.at);
       next.action();
-      await settle();
+      await this.#settled();
     }
     this.#now = target;
   }
@@ -67,4 +70,12 @@ export class FakeClock implements Clock {
 /** Lets queued promises and immediates run, a few rounds deep. */
 export async function settle(rounds = 5): Promise<void> {
   for (let round = 0; round < rounds; round++) await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
+/** As `settle`, but also waits for reading and writing of files to end. */
+export async function settleFiles(): Promise<void> {
+  for (let calm = 0; calm < 5; calm++) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    if (process.getActiveResourcesInfo().some((resource) => /^(FSReq|CloseReq)/.test(resource))) calm = -1;
+  }
 }

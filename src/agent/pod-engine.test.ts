@@ -1,0 +1,409 @@
+// The engine on virtual time: what can't be seen, or not in good time, on a real node.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
+import type { ContainerHint } from "../cri/index.ts";
+import { exitsAfter, ignoresTerm, runsForever } from "../hollow/index.ts";
+import type { PodStatus, PodUid } from "../model/index.ts";
+import type { AdmissionHandler } from "../pods/index.ts";
+
+test("the crash back-off: none, then 10 s doubling to five minutes; forgotten after ten quiet minutes", async () => {
+  await using node = await TestEngine.start();
+  node.runtime.behave("main", exitsAfter(1_000, 1));
+  await node.want(enginePod("crash"));
+  const waits: number[] = [];
+  for (let restarts = 1; restarts <= 9; restarts++) {
+    await node.until(`restart ${restarts}`, () => node.container("crash", "main").restartCount === restarts);
+    const [newest, older] = node.runtime.containers().toReversed();
+    assert.ok(newest?.life.step === "running" && older?.life.step === "exited");
+    waits.push(Math.round(Number(newest.life.startedAt - older.life.finishedAt) / 1e9));
+  }
+  assert.deepEqual(waits, [0, 10, 20, 40, 80, 160, 300, 300, 300]);
+  node.runtime.behave("main", runsForever());
+  await node.until("it runs", () => node.container("crash", "main").restartCount === 10);
+  await node.advance(601_000);
+  node.runtime.behave("main", exitsAfter(1_000, 1));
+  node.runtime.exit("main", 1);
+  const first = await node.until(
+    "restart after a quiet time",
+    () => node.container("crash", "main").restartCount === 11,
+  );
+  assert.ok(first < 1_000, `waited ${first} ms`);
+});
+
+test("ephemeral containers: started beside the others, never again, never part of the phase", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  const pod = enginePod("web", { initContainers: [{ name: "setup", image: "busybox:1" }] });
+  node.runtime.behave("setup", exitsAfter(60_000, 0));
+  node.runtime.behave("debug", exitsAfter(5_000, 3));
+  await node.want(pod);
+  const debug = { name: "debug", image: "busybox:1", targetContainerName: "main" };
+  const debugged = enginePod("web", { ...pod.spec, ephemeralContainers: [{ ...debug, targetContainerName: "setup" }] });
+  await node.want(debugged);
+  assert.deepEqual(node.running(), ["web/debug", "web/setup"], "even while the pod is being set up");
+  const { ready, started, state } = node.container("web", "debug");
+  assert.deepEqual([ready, started, state?.running !== undefined], [false, undefined, true]);
+  assert.equal(node.phase("web"), "Pending");
+  await node.advance(61_000);
+  assert.deepEqual(node.running(), ["web/main"]);
+  assert.equal(node.container("web", "debug").state?.terminated?.exitCode, 3);
+  assert.equal(node.container("web", "debug").restartCount, 0);
+  assert.equal(node.phase("web"), "Running");
+  assert.ok(conditionOf(node.status("web"), "Ready"));
+  const lost = { ...debug, name: "lost", targetContainerName: "nobody" };
+  await node.want(enginePod("web", { ...pod.spec, ephemeralContainers: [{ ...debug }, lost] }));
+  const { reason, message } = node.container("web", "lost").state?.waiting ?? {};
+  assert.deepEqual([reason, message], ["CreateContainerConfigError", "unable to find target container nobody"]);
+  await node.advance(120_000);
+  assert.deepEqual(node.running(), ["web/main"], "the one that ended does not come back");
+});
+
+test("one pod whose calls hang: the others start as fast as without it", async () => {
+  const startAll = async (hangs: boolean): Promise<readonly number[]> => {
+    await using node = await TestEngine.start({ startSlots: 4 });
+    node.runtime.faults.add({ operation: "runPodSandbox", effect: { type: "delay", ms: 200 } });
+    node.runtime.faults.add({ operation: "startContainer", effect: { type: "delay", ms: 100 } });
+    if (hangs) node.runtime.faults.add({ podUid: "stuck", effect: { type: "hang" } });
+    if (hangs) await node.want(enginePod("stuck"));
+    await node.advance(5_000);
+    const took: number[] = [];
+    for (let pod = 0; pod < 5; pod++) {
+      await node.want(enginePod(`pod-${pod}`));
+      took.push(await node.until("running", () => node.phase(`pod-${pod}`) === "Running", 60_000, 10));
+    }
+    await node.want(...Array.from({ length: 20 }, (_, index) => enginePod(`burst-${index}`)));
+    const running = (): number =>
+      Array.from({ length: 20 }, (_, index) => node.phase(`burst-${index}`)).filter((phase) => phase === "Running")
+        .length;
+    took.push(await node.until("the burst runs", () => running() === 20, 60_000, 10));
+    if (hangs) assert.notEqual(node.phase("stuck"), "Running");
+    return took;
+  };
+  assert.deepEqual(await startAll(true), await startAll(false));
+});
+
+test("an unwanted pod whose calls hang holds up neither wanted pods nor other unwanted ones", async () => {
+  await using node = await TestEngine.start();
+  await node.want(enginePod("hung"), enginePod("other"));
+  await node.stop();
+  const hang = node.runtime.faults.add({ podUid: "hung", effect: { type: "hang" } });
+  node.forget("hung", "other");
+  await node.restart();
+  await node.want(enginePod("fresh"));
+  await node.advance(5_000);
+  assert.deepEqual(node.running(), ["fresh/main", "hung/main"]);
+  hang.remove();
+  await node.advance(60_000);
+  assert.deepEqual(node.running(), ["fresh/main"]);
+});
+
+test("50 idle pods: at most 10 calls of the runtime in a minute", async () => {
+  await using node = await TestEngine.start();
+  const readinessProbe = { tcpSocket: { port: 1 }, periodSeconds: 3_600, initialDelaySeconds: 3_600 };
+  const probed = [{ name: "main", image: "busybox:1", readinessProbe }];
+  const pods = Array.from({ length: 50 }, (_, index) =>
+    enginePod(`idle-${index}`, index < 25 ? {} : { containers: probed }),
+  );
+  await node.want(...pods);
+  await node.until("all run", () => pods.every(({ metadata }) => node.phase(metadata.uid) === "Running"));
+  await node.advance(60_000);
+  for (let minute = 0; minute < 10; minute++) {
+    const before = node.calls();
+    await node.advance(60_000);
+    assert.ok(node.calls() - before <= 10, `${node.calls() - before} calls in minute ${minute}`);
+  }
+});
+
+for (const [title, spoil] of [
+  ["doubled", (hint: ContainerHint) => [hint, hint, hint]],
+  ["lost", () => []],
+  [
+    "without the pod they are about",
+    (hint: ContainerHint) => (hint.kind === "gap" ? [hint] : [{ kind: hint.kind, id: hint.id }]),
+  ],
+] as const) {
+  test(`hints that are ${title} do no harm`, async () => {
+    await using node = await TestEngine.start({ hints: spoiltHints(spoil) });
+    node.runtime.behave("main", exitsAfter(30_000, 1), runsForever());
+    await node.want(
+      enginePod("web"),
+      enginePod("job", { restartPolicy: "Never", containers: [{ name: "work", image: "busybox:1" }] }),
+    );
+    node.runtime.behave("work", exitsAfter(30_000, 0));
+    await node.until("the restart is seen", () => node.container("web", "main").restartCount === 1, 400_000);
+    await node.until("all has settled", () => node.running().length === 2, 400_000);
+    await node.advance(400_000);
+    assert.equal(node.runtime.callCount("createContainer"), 3);
+    assert.equal(node.container("web", "main").restartCount, 1);
+    await node.drop("web", "job");
+    await node.until("gone", () => node.runtime.sandboxes().length === 0, 400_000);
+  });
+}
+
+test("late and reordered hints do no harm", async () => {
+  const held: (() => void)[] = [];
+  await using node = await TestEngine.start({
+    hints: (hints) => ({
+      get source() {
+        return hints.source;
+      },
+      async *subscribe(signal) {
+        const late: ContainerHint[] = [];
+        let deliver = (): void => {};
+        held.push(() => deliver());
+        const inner = hints.subscribe(signal)[Symbol.asyncIterator]();
+        const collect = (async () => {
+          for (;;) {
+            const { value, done } = await inner.next();
+            if (done) return;
+            late.unshift(value);
+          }
+        })();
+        collect.catch(() => {});
+        while (!signal.aborted) {
+          await new Promise<void>((resolve) => {
+            deliver = resolve;
+            signal.addEventListener("abort", () => resolve(), { once: true });
+          });
+          yield* late.splice(0);
+        }
+      },
+    }),
+  });
+  node.runtime.behave("main", exitsAfter(1_000, 1), exitsAfter(1_000, 1), runsForever());
+  await node.want(enginePod("web"));
+  for (let round = 0; round < 30; round++) {
+    await node.advance(2_000);
+    for (const deliver of held) deliver();
+  }
+  await node.advance(5_000);
+  assert.equal(node.container("web", "main").restartCount, 2);
+  assert.equal(node.runtime.callCount("createContainer"), 3);
+  assert.deepEqual(node.running(), ["web/main"]);
+});
+
+test("no network yet: pods of the pod network wait and say why, those of the host's start; then all run", async () => {
+  await using node = await TestEngine.start();
+  node.runtime.setNetworkReady(false);
+  await node.restart();
+  await node.want(enginePod("waits"), enginePod("host", { hostNetwork: true }));
+  await node.advance(10_000);
+  assert.deepEqual(node.running(), ["host/main"]);
+  assert.equal(node.phase("waits"), "Pending");
+  const { blocker } = node.engine.ledger.read("waits" as PodUid) ?? {};
+  assert.equal(blocker?.reason, "NetworkNotReady");
+  assert.ok(node.events.some((event) => event.startsWith("waits NetworkNotReady: network is not ready: ")));
+  node.runtime.setNetworkReady(true);
+  const took = await node.until("it runs", () => node.phase("waits") === "Running");
+  assert.ok(took <= 2_000, `${took} ms after the network came`);
+});
+
+test("the network of running pods fails: they are left alone", async () => {
+  await using node = await TestEngine.start();
+  await node.want(enginePod("web"));
+  node.runtime.setNetworkReady(false);
+  await node.advance(200_000);
+  assert.equal(node.runtime.callCount("createContainer"), 1);
+  assert.equal(node.phase("web"), "Running");
+});
+
+test("the runtime forgets everything: all runs again, and the count says so", async () => {
+  await using node = await TestEngine.start();
+  await node.want(enginePod("web"));
+  const before = node.container("web", "main").containerID;
+  node.runtime.restart("nothing");
+  await node.until("it runs again", () => node.running().length === 1, 30_000);
+  await node.advance(1_000);
+  const { containerID, restartCount, lastState } = node.container("web", "main");
+  assert.notEqual(containerID, before);
+  assert.equal(restartCount, 1);
+  assert.deepEqual([lastState?.terminated?.exitCode, lastState?.terminated?.reason], [137, "ContainerStatusUnknown"]);
+  assert.equal(node.phase("web"), "Running");
+});
+
+test("after a reboot: a new sandbox, init containers again, counts go on", async () => {
+  await using node = await TestEngine.start();
+  const setup = { name: "setup", image: "busybox:1" };
+  node.runtime.behave("setup", exitsAfter(100, 0));
+  await node.want(enginePod("web", { initContainers: [setup] }));
+  await node.until("it runs", () => node.running()[0] === "web/main");
+  await node.stop();
+  node.runtime.restart("records");
+  await node.restart();
+  await node.until("it runs again", () => node.running()[0] === "web/main", 30_000);
+  assert.equal(node.container("web", "main").restartCount, 1);
+  assert.equal(node.container("web", "setup").state?.terminated?.exitCode, 0);
+  assert.deepEqual(
+    node.runtime.sandboxes().map(({ config, state }) => `${config.metadata?.attempt} ${state}`),
+    ["0 notReady", "1 ready"],
+  );
+  assert.equal(node.events.filter((event) => event.startsWith("web SandboxChanged")).length, 1);
+});
+
+test("the runtime is restarted: nothing that runs is touched", async () => {
+  await using node = await TestEngine.start();
+  await node.want(...Array.from({ length: 20 }, (_, index) => enginePod(`pod-${index}`)));
+  await node.until("all run", () => node.running().length === 20);
+  for (let round = 0; round < 6; round++) {
+    node.runtime.kill();
+    await node.advance(3_000);
+    assert.equal(node.phase("pod-0"), "Running");
+    node.runtime.start("everything");
+    await node.advance(10_000);
+  }
+  assert.equal(node.runtime.callCount("createContainer"), 20);
+  assert.equal(node.runtime.callCount("stopContainer"), 0);
+  node.runtime.exit("main", 1);
+  await node.until("exits are seen again", () => node.container("pod-3", "main").restartCount === 1, 10_000);
+});
+
+test("a sandbox that dies is replaced with all containers in it; under Never the pod is over", async () => {
+  await using node = await TestEngine.start();
+  await node.want(enginePod("web"), enginePod("once", { restartPolicy: "Never" }));
+  await node.until("both run", () => node.running().length === 2);
+  for (const { id } of node.runtime.sandboxes()) node.runtime.killSandbox(id);
+  await node.until("the pod runs in a new one", () => node.container("web", "main").restartCount === 1, 30_000);
+  await node.until("the other is over", () => node.phase("once") === "Succeeded", 60_000);
+  assert.deepEqual(node.running(), ["web/main"]);
+  assert.equal(node.container("once", "main").restartCount, 0);
+});
+
+test("an agent that restarts goes on where it was: ids, counts, back-off", async () => {
+  await using node = await TestEngine.start();
+  node.runtime.behave("crash", exitsAfter(1_000, 1));
+  await node.want(enginePod("web"), enginePod("crash", { containers: [{ name: "crash", image: "busybox:1" }] }));
+  await node.until("waits 20 s", () =>
+    /back-off 20s/.test(node.container("crash", "crash").state?.waiting?.message ?? ""),
+  );
+  const before = node.status("web");
+  for (let round = 0; round < 5; round++) {
+    await node.advance(500);
+    await node.restart();
+    await node.advance(500);
+  }
+  assert.deepEqual(node.status("web"), before);
+  assert.equal(node.container("crash", "crash").restartCount, 2);
+  await node.until("waits 40 s", () =>
+    /back-off 40s/.test(node.container("crash", "crash").state?.waiting?.message ?? ""),
+  );
+  assert.equal(node.container("crash", "crash").restartCount, 3);
+});
+
+test("a refused pod says why, and leaves when its manifest does", async () => {
+  const refuse: AdmissionHandler = ({ metadata }) =>
+    metadata.name === "refused" ? { type: "rejected", reason: "NodePorts", message: "taken" } : { type: "admitted" };
+  await using node = await TestEngine.start({ handlers: [refuse] });
+  await node.want(enginePod("refused"), enginePod("web"));
+  const { phase, reason, message } = node.status("refused");
+  assert.deepEqual([phase, reason, message], ["Failed", "NodePorts", "Pod was rejected: taken"]);
+  assert.deepEqual(
+    node.events.filter((event) => event.startsWith("refused")),
+    ["refused NodePorts: taken"],
+  );
+  await node.drop("refused");
+  assert.deepEqual(
+    node.engine.views.pods().map(({ metadata }) => metadata?.name),
+    ["web"],
+  );
+});
+
+test("a changed image restarts its container only, whatever the policy; other edits restart nothing", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  const containers = [
+    { name: "main", image: "busybox:1" },
+    { name: "side", image: "busybox:1" },
+  ];
+  const pod = enginePod("web", { restartPolicy: "Never", containers });
+  await node.want(pod);
+  const { containerID } = node.container("web", "side");
+  await node.want(enginePod("web", pod.spec, { labels: { edited: "yes" } }));
+  assert.equal(node.runtime.callCount("stopContainer"), 0);
+  const [main, side] = pod.spec.containers;
+  assert.ok(main !== undefined && side !== undefined);
+  await node.want(enginePod("web", { ...pod.spec, containers: [{ ...main, image: "busybox:2" }, side] }));
+  await node.until("the new image runs", () => node.container("web", "main").image.includes("busybox:2"), 60_000);
+  assert.equal(node.container("web", "side").containerID, containerID);
+  assert.ok(node.events.includes("web Killing: Container main definition changed, will be restarted"));
+  assert.equal(node.phase("web"), "Running");
+});
+
+test("deleted through the API: stopped with its grace, which may shrink; a terminal phase only at the end", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  node.runtime.behave("main", ignoresTerm());
+  const pod = enginePod("web");
+  await node.want(pod);
+  const deleting = (graceSeconds: number) =>
+    enginePod("web", pod.spec, {
+      deletionTimestamp: new Date(node.clock.now()).toISOString(),
+      deletionGracePeriodSeconds: graceSeconds,
+    });
+  await node.want(deleting(60));
+  await node.advance(20_000);
+  assert.equal(node.phase("web"), "Running");
+  assert.deepEqual(node.running(), ["web/main"]);
+  const told: string[] = [];
+  node.engine.statuses.onChange((_, { phase, containerStatuses: [main] = [] }) => {
+    told.push(`${phase} ${main?.state?.terminated?.exitCode ?? "running"}`);
+  });
+  await node.want(deleting(5));
+  const took = await node.until("it is gone", () => node.runtime.sandboxes().length === 0, 60_000);
+  assert.ok(took <= 6_000, `stopped ${took} ms after the shorter grace`);
+  assert.deepEqual(told, ["Failed 137"]);
+});
+
+test("sandboxes that can't be made: said in an event and by why, tried again ever more slowly", async () => {
+  await using node = await TestEngine.start();
+  const fault = node.runtime.faults.add({
+    operation: "runPodSandbox",
+    effect: { type: "error", code: "Unknown", message: "no more addresses" },
+  });
+  await node.want(enginePod("web"));
+  await node.advance(60_000);
+  const tries = node.runtime.callCount("runPodSandbox");
+  assert.ok(tries >= 4 && tries <= 8, `${tries} tries in a minute`);
+  assert.ok(
+    node.events.some((event) =>
+      /^web FailedCreatePodSandBox: Failed to create pod sandbox: .*no more addresses/.test(event),
+    ),
+  );
+  const { blocker } = node.engine.ledger.read("web" as PodUid) ?? {};
+  assert.match(blocker?.message ?? "", /no more addresses/);
+  assert.ok((blocker?.nextTryAt ?? 0) > node.clock.now());
+  fault.remove();
+  await node.until("it runs", () => node.phase("web") === "Running", 31_000);
+});
+
+test("a runtime that answers too late has not made things twice", async () => {
+  await using node = await TestEngine.start();
+  for (const operation of ["runPodSandbox", "createContainer", "startContainer"] as const) {
+    node.runtime.faults.add({
+      operation,
+      at: "after",
+      times: 1,
+      effect: { type: "error", code: "DeadlineExceeded", message: "too late" },
+    });
+  }
+  await node.want(enginePod("web"));
+  await node.until("it runs", () => node.phase("web") === "Running", 120_000);
+  await node.advance(60_000);
+  assert.deepEqual(node.running(), ["web/main"]);
+  assert.equal(node.runtime.sandboxes().filter(({ state }) => state === "ready").length, 1);
+  assert.equal(node.container("web", "main").restartCount, 0);
+});
+
+function spoiltHints(
+  spoil: (hint: ContainerHint) => readonly ContainerHint[],
+): NonNullable<TestEngineOptions["hints"]> {
+  return (hints) => ({
+    get source() {
+      return hints.source;
+    },
+    async *subscribe(signal) {
+      for await (const hint of hints.subscribe(signal)) yield* spoil(hint);
+    },
+  });
+}
+
+function conditionOf({ conditions = [] }: PodStatus, type: string): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
+}

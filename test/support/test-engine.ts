@@ -1,0 +1,230 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type PodEngine, type PodEngineParts, startPodEngine } from "../../src/agent/pod-engine.ts";
+import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/base/index.ts";
+import { ContainerHints, CriError } from "../../src/cri/index.ts";
+import { FakeRuntime, type FakeRuntimeOptions } from "../../src/hollow/index.ts";
+import type { ContainerStatus, IdentifiedPod, PodSpec, PodStatus, PodUid } from "../../src/model/index.ts";
+import { Admission, type AdmissionHandler } from "../../src/pods/index.ts";
+import { StartError } from "../../src/runtime/index.ts";
+import { exampleContext } from "../../src/runtime/mapping/example-context.ts";
+import { PodMux, type PodSource } from "../../src/sources/index.ts";
+import { PodVolumes } from "../../src/volumes/index.ts";
+import { FakeClock, settleFiles } from "./fake-clock.ts";
+
+export interface TestEngineOptions {
+  readonly runtime?: Partial<FakeRuntimeOptions>;
+  readonly source?: PodSource;
+  readonly handlers?: readonly AdmissionHandler[];
+  /** Stands between the runtime's hints and the engine. */
+  readonly hints?: (hints: PodEngineParts["hints"]) => PodEngineParts["hints"];
+  readonly startSlots?: number;
+}
+
+/** The pod engine as the agent wires it, on virtual time, over the simulated runtime. */
+export class TestEngine implements AsyncDisposable {
+  readonly clock = new FakeClock(undefined, settleFiles);
+  readonly runtime: FakeRuntime;
+  readonly events: string[] = [];
+  readonly rootDir: string;
+  readonly #options: TestEngineOptions;
+  readonly #wanted = new Map<string, IdentifiedPod>();
+  #life: Life;
+
+  private constructor(rootDir: string, options: TestEngineOptions) {
+    this.rootDir = rootDir;
+    this.#options = options;
+    this.runtime = new FakeRuntime({ clock: this.clock, events: "offered", ...options.runtime });
+    this.runtime.imageStore.preload("busybox:1");
+    this.#life = this.#begin();
+  }
+
+  static async start(options: TestEngineOptions = {}): Promise<TestEngine> {
+    const engine = new TestEngine(await mkdtemp(join(tmpdir(), "nodelet-engine-")), options);
+    await engine.#deliver();
+    return engine;
+  }
+
+  get engine(): PodEngine {
+    return this.#life.engine;
+  }
+
+  /** Adds pods, or replaces those of the same uid, and lets the engine get to where only time helps. */
+  async want(...pods: readonly IdentifiedPod[]): Promise<void> {
+    for (const pod of pods) this.#wanted.set(pod.metadata.uid, pod);
+    await this.#deliver();
+  }
+
+  async drop(...uids: readonly string[]): Promise<void> {
+    for (const uid of uids) this.#wanted.delete(uid);
+    await this.#deliver();
+  }
+
+  /** As `drop`, but nobody tells the engine: for manifests that go while the agent is away. */
+  forget(...uids: readonly string[]): void {
+    for (const uid of uids) this.#wanted.delete(uid);
+  }
+
+  /** Ends this life of the engine and begins the next, with what was left on disk and in the runtime. */
+  async restart(): Promise<void> {
+    await this.stop();
+    this.#life = this.#begin();
+    await this.#deliver();
+  }
+
+  /** Calls that are under way are given time to end, so time goes on meanwhile. */
+  async stop(): Promise<void> {
+    let isStopped = false;
+    const stopping = this.#life.scope.stop().then(() => {
+      isStopped = true;
+    });
+    while (!isStopped) await this.clock.advance(100);
+    await stopping;
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+    await settleFiles();
+    const { reason } = this.#life.scope.signal;
+    if (reason instanceof Error && reason.cause !== undefined) throw reason;
+  }
+
+  /** Moves time on until the condition holds; how long that took. */
+  async until(what: string, condition: () => boolean, limitMs = 600_000, stepMs = 100): Promise<number> {
+    const before = this.clock.now();
+    await this.advance(0);
+    while (!condition()) {
+      if (this.clock.now() - before > limitMs) throw new Error(`waited ${limitMs} virtual ms in vain for: ${what}`);
+      await this.advance(stepMs);
+    }
+    return this.clock.now() - before;
+  }
+
+  status(uid: string): PodStatus {
+    const status = this.engine.statuses.get(uid as PodUid);
+    if (status === undefined) throw new Error(`pod ${uid} has no status`);
+    return status;
+  }
+
+  container(uid: string, name: string): ContainerStatus {
+    const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = this.status(uid);
+    const all = [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses];
+    const found = all.find((container) => container.name === name);
+    if (found === undefined) throw new Error(`the status of pod ${uid} has no container ${name}`);
+    return found;
+  }
+
+  phase(uid: string): string | undefined {
+    return this.engine.statuses.get(uid as PodUid)?.phase;
+  }
+
+  /** Names of the containers that run, as "pod/container", in order. */
+  running(): readonly string[] {
+    return this.runtime
+      .containers()
+      .filter(({ life }) => life.step === "running")
+      .map(({ sandbox, config }) => `${sandbox.config.metadata?.name}/${config.metadata?.name}`)
+      .sort();
+  }
+
+  /** How many calls have reached the runtime. */
+  calls(): number {
+    return [...this.runtime.callCounts().values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  async #deliver(): Promise<void> {
+    const { source = "file" } = this.#options;
+    await this.#life.mux.set(source, [...this.#wanted.values()], this.#life.scope.signal);
+    await this.advance(0);
+  }
+
+  #begin(): Life {
+    const { clock, rootDir } = this;
+    const { runtime, images } = this.runtime;
+    const { source = "file", handlers = [], hints = (unchanged) => unchanged, startSlots = 4 } = this.#options;
+    const scope = new TaskScope();
+    const recordEvent: PodEngineParts["recordPodEvent"] = ({ metadata }, { reason, message }) => {
+      this.events.push(`${metadata.name} ${reason}: ${message}`);
+    };
+    const mux = new PodMux({ mode: "incremental", sources: [source] }, { clock, recordEvent });
+    const podsDir = join(rootDir, "pods");
+    const engine = startPodEngine(
+      {
+        clock,
+        log: silentLogger,
+        ledger: new Ledger<PodUid>(clock),
+        runtime,
+        runtimeName: "containerd",
+        hints: hints(new ContainerHints({ runtime, clock, log: silentLogger })),
+        mux,
+        admission: new Admission(handlers),
+        node: exampleContext({ rootDir, podLogsDir: join(rootDir, "logs") }),
+        hostIPs: ["10.0.0.1"],
+        legacyLogDir: join(rootDir, "links"),
+        cgroups: { async ensure() {}, async remove() {} },
+        volumes: new PodVolumes({ podsDir, kinds: [] }),
+        images: {
+          prefetchImage() {},
+          async ensureImage(_pod, _kind, { image = "" }, _sandbox, signal) {
+            try {
+              const request = { image: { image, annotations: {}, userSpecifiedImage: "", runtimeHandler: "" } };
+              const spec = { ...request, auth: undefined, sandboxConfig: undefined };
+              return { ref: (await images.pullImage(spec, { signal })).imageRef, uid: undefined, username: "" };
+            } catch (error) {
+              if (!(error instanceof CriError)) throw error;
+              throw new StartError("ErrImagePull", messageOf(error));
+            }
+          },
+        },
+        recordPodEvent: recordEvent,
+        recordNodeEvent() {},
+        onGone() {},
+        settings: {
+          crashBackoff: { initialMs: 10_000, maxMs: 300_000 },
+          startSlots,
+          runtimeRequestTimeoutMs: 120_000,
+          minimumContainerAgeMs: 0,
+          maxDeadPerContainer: 1,
+          maxDeadContainers: -1,
+        },
+      },
+      scope,
+    );
+    return { scope, mux, engine };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await rm(this.rootDir, { recursive: true, force: true });
+  }
+}
+
+interface Life {
+  readonly scope: TaskScope;
+  readonly mux: PodMux;
+  readonly engine: PodEngine;
+}
+
+/** A pod with the uid and the name given, and one container `main` unless told otherwise. */
+export function enginePod(name: string, spec: Partial<PodSpec> = {}, metadata: object = {}): IdentifiedPod {
+  const main = { name: "main", image: "busybox:1" };
+  const { containers = [main], ...rest } = spec;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default", uid: name, ...metadata },
+    spec: {
+      restartPolicy: "Always",
+      terminationGracePeriodSeconds: 30,
+      enableServiceLinks: true,
+      securityContext: {},
+      ...rest,
+      containers: containers.map((container) => ({
+        terminationMessagePath: "/dev/termination-log",
+        terminationMessagePolicy: "File",
+        ...container,
+      })),
+    },
+  };
+}

@@ -319,7 +319,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     return new Set([
       ...items.flatMap(({ metadata }) => (metadata === undefined ? [] : [metadata.uid as PodUid])),
       ...containers.flatMap(({ labels }) => (labels[runtimeLabels.podUid] as PodUid | undefined) ?? []),
-      ...[...registry.all()].map(uidOf),
+      ...mux.pods().map(uidOf),
       ...workers.uids(),
     ]);
   };

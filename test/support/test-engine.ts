@@ -148,12 +148,12 @@ export class TestEngine implements AsyncDisposable {
       this.events.push(`${metadata.name} ${reason}: ${message}`);
     };
     const mux = new PodMux({ mode: "incremental", sources: [source] }, { clock, recordEvent });
-    const podsDir = join(rootDir, "pods");
+    const ledger = new Ledger<PodUid>(clock);
     const engine = startPodEngine(
       {
         clock,
         log: silentLogger,
-        ledger: new Ledger<PodUid>(clock),
+        ledger,
         runtime,
         runtimeName: "containerd",
         hints: hints(new ContainerHints({ runtime, clock, log: silentLogger })),
@@ -163,7 +163,21 @@ export class TestEngine implements AsyncDisposable {
         hostIPs: ["10.0.0.1"],
         legacyLogDir: join(rootDir, "links"),
         cgroups: { async ensure() {}, async remove() {} },
-        volumes: new PodVolumes({ podsDir, kinds: [] }),
+        volumes: new PodVolumes(scope, {
+          clock,
+          log: silentLogger,
+          ledger,
+          recordEvent,
+          random: () => 0.5,
+          podsDir: join(rootDir, "pods"),
+          kinds: [],
+          objects: undefined,
+          trustBundles: undefined,
+          claims: undefined,
+          onReady: (uid) => engine.workers.wake(uid),
+        }),
+        readConfigMap: undefined,
+        readSecret: undefined,
         images: {
           prefetchImage() {},
           async ensureImage(_pod, _kind, { image = "" }, _sandbox, signal) {

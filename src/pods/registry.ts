@@ -32,7 +32,6 @@ export class PodRegistry {
   apply(change: { readonly op: string; readonly pods: readonly IdentifiedPod[] }): void {
     for (const pod of change.pods) {
       if (isMirrorPod(pod)) continue;
-      if (change.op !== "REMOVE") this.#ports.announce(pod);
       switch (change.op) {
         case "ADD":
           this.#add(pod);
@@ -47,8 +46,10 @@ export class PodRegistry {
           break;
         case "REMOVE":
           this.#remove(pod);
-          break;
+          continue;
       }
+      // Only now: the worker may have found a status that an earlier run of the agent left.
+      this.#ports.announce(pod);
     }
   }
 

@@ -29,6 +29,10 @@ export class PodRegistry {
     return this.#pods.get(uid);
   }
 
+  all(): IterableIterator<IdentifiedPod> {
+    return this.#pods.values();
+  }
+
   apply(change: { readonly op: string; readonly pods: readonly IdentifiedPod[] }): void {
     for (const pod of change.pods) {
       if (isMirrorPod(pod)) continue;

@@ -13,3 +13,11 @@ export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOp
 export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
 export { type KubeObject, type ObjectRef, pathOf, type Resource, resources } from "./resources.ts";
 export { ConnectionError, type HttpResponse } from "./transport/index.ts";
+export {
+  type Change,
+  Informer,
+  type InformerSettings,
+  type ListWatchPorts,
+  type WatchClient,
+  withoutManagedFields,
+} from "./watch/index.ts";

@@ -26,7 +26,7 @@ export interface SeenRequest {
 
 export interface Reply {
   status(code: number, headers?: Readonly<Record<string, string>>): void;
-  write(text: string): void;
+  write(text: string | Uint8Array): void;
   end(text?: string): void;
   json(value: unknown, code?: number, headers?: Readonly<Record<string, string>>): void;
   /** Cuts the connection under the answer. */

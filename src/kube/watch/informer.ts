@@ -1,0 +1,96 @@
+import type { KubeObject } from "../resources.ts";
+import { ListWatch, type ListWatchPorts, type ListWatchScope } from "./list-watch.ts";
+import { type Change, Store } from "./store.ts";
+
+export interface InformerSettings<Kind extends KubeObject, Kept> extends ListWatchScope<Kind> {
+  /** What is kept of an object; undefined for nothing at all. */
+  readonly keep: (object: Kind) => Kept | undefined;
+}
+
+/**
+ * A local copy of part of the API server's objects that follows every change. Run it in a scope; handlers are called in
+ * the order of the changes, at once, and must not throw.
+ */
+export class Informer<Kind extends KubeObject, Kept = Kind> {
+  readonly #store: Store<Kind, Kept>;
+  readonly #listWatch: ListWatch<Kind>;
+  readonly #handlers = new Set<(change: Change<Kept>) => void>();
+  readonly #waiting = new Set<() => void>();
+  #hasSynced = false;
+
+  constructor(settings: InformerSettings<Kind, Kept>, ports: ListWatchPorts) {
+    this.#store = new Store<Kind, Kept>(settings.keep, (change) => {
+      for (const handler of this.#handlers) handler(change);
+    });
+    this.#listWatch = new ListWatch(settings, this.#store, ports, () => this.#listed());
+  }
+
+  /** True once everything has been listed at least once. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  /** Why the copy may be old; undefined while all is well. */
+  get problem(): string | undefined {
+    return this.#listWatch.problem;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  get(namespace: string | undefined, name: string): Kept | undefined {
+    return this.#store.get(namespace, name);
+  }
+
+  list(): readonly Kept[] {
+    return this.#store.all();
+  }
+
+  /** Returns how to stop listening. What is known already is not told again. */
+  onChange(handler: (change: Change<Kept>) => void): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  /** Resolves once everything has been listed. */
+  async synced(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#hasSynced) return;
+    await new Promise<void>((resolve, reject) => {
+      const done = (): void => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = (): void => {
+        this.#waiting.delete(done);
+        reject(signal.reason);
+      };
+      this.#waiting.add(done);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  /** Ends only with the signal. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#listWatch.run(signal);
+  }
+
+  /** Try again now, for when there is reason to believe that the server is back. */
+  hasten(): void {
+    this.#listWatch.hasten();
+  }
+
+  #listed(): void {
+    this.#hasSynced = true;
+    for (const done of this.#waiting) done();
+    this.#waiting.clear();
+  }
+}
+
+/** The object without the server's own bookkeeping, which is often half of it. */
+export function withoutManagedFields<Kind extends KubeObject>(object: Kind): Kind {
+  if (object.metadata?.managedFields === undefined) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
-import { type Logger, silentLogger, TaskScope } from "../base/index.ts";
+import { type Logger, silentLogger, systemClock, TaskScope } from "../base/index.ts";
 import { describeHealth, HealthRegistry, HealthzServer, ReadOnlyServer } from "./index.ts";
 
 function setUp() {
@@ -148,7 +148,10 @@ test("read-only port: pods and health, nothing that writes", async () => {
   const pods = [{ metadata: { name: "web", namespace: "default", uid: "u1" } }];
   await using scope = new TaskScope();
   const views = { pods: () => pods };
-  const server = new ReadOnlyServer({ host: "127.0.0.1", port }, { views, health, log: silentLogger });
+  const server = new ReadOnlyServer(
+    { host: "127.0.0.1", port },
+    { views, health, clock: systemClock, log: silentLogger },
+  );
   await server.listen();
   scope.spawn("read-only", (signal) => server.serve(signal));
   const base = `http://127.0.0.1:${port}`;
@@ -177,7 +180,10 @@ test("read-only port: one in use is an error that names it", async () => {
   await once(occupant, "listening");
   const { port } = occupant.address() as AddressInfo;
   const views = { pods: () => [] };
-  const server = new ReadOnlyServer({ host: "127.0.0.1", port }, { views, health, log: silentLogger });
-  await assert.rejects(server.listen(), new RegExp(`read-only port ${port}`));
+  const server = new ReadOnlyServer(
+    { host: "127.0.0.1", port },
+    { views, health, clock: systemClock, log: silentLogger },
+  );
+  await assert.rejects(server.listen(), new RegExp(`serve on 127.0.0.1:${port}`));
   occupant.close();
 });

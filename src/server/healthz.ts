@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import { type Clock, isAbort, type Logger } from "../base/index.ts";
 import type { HealthEntry, HealthRegistry } from "./health.ts";
 import { type Handler, httpServer, listen, sendText, serve } from "./http.ts";
@@ -56,16 +56,18 @@ export class HealthzServer {
   }
 }
 
+export type HealthzHandler = (query: URLSearchParams, response: ServerResponse) => void;
+
 /** What a reader may learn: all, or only which checks fail (for the port that anybody may ask). */
 export type HealthDetail = "reasons" | "names";
 
 /** `/healthz` where every check counts: 500 when one has failed. Waiting is not failing. */
-export function healthzHandler(health: HealthRegistry, detail: HealthDetail): Handler {
-  return (_request, url, response) => {
-    const excluded = new Set(url.searchParams.getAll("exclude"));
+export function healthzHandler(health: HealthRegistry, detail: HealthDetail): HealthzHandler {
+  return (query, response) => {
+    const excluded = new Set(query.getAll("exclude"));
     const entries = withPing(health.read());
     const failed = entries.some(({ name, health: { state } }) => state === "failed" && !excluded.has(name));
-    const asked = url.searchParams.has("verbose");
+    const asked = query.has("verbose");
     const text = failed || asked ? describeHealth(entries, detail, excluded) : "ok";
     sendText(response, failed ? 500 : 200, text);
   };
@@ -108,6 +110,6 @@ function seconds(ms: number): string {
 }
 
 /** That this code runs is the proof of `ping`. */
-function withPing(entries: readonly HealthEntry[]): readonly HealthEntry[] {
+export function withPing(entries: readonly HealthEntry[]): readonly HealthEntry[] {
   return [{ name: "ping", health: { state: "ok" }, sinceMs: 0, provenMs: undefined }, ...entries];
 }

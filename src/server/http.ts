@@ -74,8 +74,14 @@ async function close(server: Server): Promise<void> {
   });
 }
 
-export function sendText(response: ServerResponse, status: number, text: string): void {
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, {
+    ...headers,
     "Content-Type": "text/plain; charset=utf-8",
     "X-Content-Type-Options": "nosniff",
     "Content-Length": Buffer.byteLength(text),
@@ -91,6 +97,15 @@ export function sendJson(response: ServerResponse, value: unknown): void {
     "Content-Length": Buffer.byteLength(text),
   });
   response.end(text);
+}
+
+/** Fires when the client is gone before its answer was complete. */
+export function untilClientLeaves(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) controller.abort(new DOMException("the client has left", "AbortError"));
+  });
+  return controller.signal;
 }
 
 /** Only GET reaches the handler; anything else is answered as the kubelet's router does. */

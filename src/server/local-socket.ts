@@ -1,13 +1,14 @@
 import { chmod, lstat, unlink } from "node:fs/promises";
-import type { IncomingMessage, Server } from "node:http";
+import type { Server } from "node:http";
 import { connect } from "node:net";
-import { type Clock, type Logger, messageOf } from "../base/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
 import type { HealthRegistry } from "./health.ts";
 import { healthzHandler } from "./healthz.ts";
 import { getOnly, type Handler, httpServer, listen, sendJson, sendText, serve } from "./http.ts";
 import { findPod, podList } from "./pod-views.ts";
 import { streamPods } from "./pod-watch.ts";
 import type { LocalViews, LogVerbosity } from "./ports.ts";
+import { setVerbosity } from "./verbosity.ts";
 
 export interface LocalSocketPorts {
   readonly views: LocalViews;
@@ -97,12 +98,13 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
     const pod = { ...lookup.pod.metadata, phase: lookup.pod.status?.phase };
     sendJson(response, { pod, ledger: views.ledger(lookup.uid) ?? noLedger, now: clock.now() });
   };
+  const healthz = healthzHandler(ports.health, "reasons");
   return new Map<string, Handler>([
     ["/pods", getOnly(pods)],
     ["/ledger", getOnly(ledger)],
-    ["/healthz", getOnly(healthzHandler(ports.health, "reasons"))],
+    ["/healthz", getOnly((_request, url, response) => healthz(url.searchParams, response))],
     ["/configz", getOnly((_request, _url, response) => sendJson(response, ports.configz()))],
-    ["/debug/flags/v", verbosityHandler(ports.logVerbosity, ports.log)],
+    ["/debug/flags/v", (request, _url, response) => setVerbosity(request, response, ports.logVerbosity, ports.log)],
   ]);
 }
 
@@ -110,39 +112,4 @@ const noLedger = { entries: [], dropped: 0, blocker: undefined };
 
 function isTrue(value: string | null): boolean {
   return value === "1" || value === "true";
-}
-
-const highestVerbosity = 2 ** 31 - 1;
-
-function verbosityHandler(logVerbosity: LogVerbosity, log: Logger): Handler {
-  return async (request, _url, response) => {
-    if (request.method !== "PUT") {
-      sendText(response, 406, "unsupported http method");
-      return;
-    }
-    let body: string;
-    try {
-      body = await readBody(request, 64);
-    } catch (error) {
-      sendText(response, 400, `${messageOf(error)}\n`);
-      return;
-    }
-    const level = Number(body);
-    if (!/^\d+$/.test(body) || level > highestVerbosity) {
-      sendText(response, 400, `${JSON.stringify(body)} is not a verbosity; want a whole number from 0\n`);
-      return;
-    }
-    logVerbosity.verbosity = level;
-    log.info("Log verbosity changed", { verbosity: level });
-    sendText(response, 200, `successfully set klog.logging.verbosity to ${level}`);
-  };
-}
-
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
-  let text = "";
-  for await (const chunk of request) {
-    text += String(chunk);
-    if (text.length > maxBytes) throw new Error(`the body is longer than ${maxBytes} bytes`);
-  }
-  return text.trim();
 }

@@ -1,5 +1,5 @@
 import type { LedgerView } from "../base/index.ts";
-import type { Pod, PodUid } from "../model/index.ts";
+import type { ObservedPod, Pod, PodUid } from "../model/index.ts";
 
 /** What the doors show of the pods; the pod engine stands behind it. */
 export interface LocalViews {
@@ -18,4 +18,11 @@ export interface PodViewChange {
 /** The verbosity of the log, which may change at run time. */
 export interface LogVerbosity {
   verbosity: number;
+}
+
+/** What the runtime has of a pod. */
+export interface RuntimeViews {
+  /** As it was last seen. */
+  latest(uid: PodUid): ObservedPod | undefined;
+  inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
 }

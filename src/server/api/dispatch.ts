@@ -1,0 +1,115 @@
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { type Clock, type Logger, messageOf } from "../../base/index.ts";
+import { sendText } from "../http.ts";
+import { ApiError } from "./api-error.ts";
+import type { Gate } from "./gate.ts";
+import { type ApiCall, findMount, type Mount, matchRoute, type Upgrade } from "./router.ts";
+import { parseTarget } from "./target.ts";
+
+export interface DispatchPorts {
+  readonly mounts: readonly Mount[];
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told of every request when its handling begins; the result is called at its end. */
+  readonly onRequest: (method: string, path: string) => () => void;
+}
+
+/** Leads requests to their handlers: path, then credentials, then route, so that strangers learn nothing of the rest. */
+export class Dispatcher {
+  readonly #ports: DispatchPorts;
+  readonly #running = new Set<Promise<void>>();
+  readonly #upgraded = new Set<Duplex>();
+
+  constructor(ports: DispatchPorts) {
+    this.#ports = ports;
+  }
+
+  request(request: IncomingMessage, response: ServerResponse): void {
+    this.#own(this.#answer(request, response, undefined));
+  }
+
+  /** A request that asks for another protocol. Unless a handler takes the connection over it gets a plain answer. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    // Node wants to know the connection as a Socket; it uses nothing that a Duplex lacks.
+    response.assignSocket(socket as Socket);
+    response.on("finish", () => {
+      response.detachSocket(socket as Socket);
+      socket.end();
+    });
+    this.#upgraded.add(socket);
+    socket.on("close", () => this.#upgraded.delete(socket));
+    // A client that vanishes is no failure of ours.
+    socket.on("error", () => socket.destroy());
+    this.#own(this.#answer(request, response, { socket, head }));
+  }
+
+  /** Cuts what was upgraded and waits for every handler. The server's own connections are closed by then. */
+  async stop(): Promise<void> {
+    for (const socket of this.#upgraded) socket.destroy();
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  #own(work: Promise<void>): void {
+    this.#running.add(work);
+    void work.finally(() => this.#running.delete(work));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, upgrade: Upgrade | undefined): Promise<void> {
+    const { log, clock, onRequest } = this.#ports;
+    const method = request.method ?? "";
+    const startedAt = clock.monotonic();
+    let path = "";
+    let done = (): void => {};
+    try {
+      const target = parseTarget(request.url ?? "");
+      if (target.type === "malformed") return sendText(response, 400, `400 Bad Request: ${target.why}\n`);
+      if (target.type === "redirect") return redirect(request, response, target.location);
+      path = target.path;
+      done = onRequest(method, path);
+      await this.#route({ request, response, path, query: target.query, upgrade });
+    } catch (error) {
+      if (!(error instanceof ApiError)) log.error("Request failed", error, { method, path });
+      if (response.headersSent || upgrade?.socket.destroyed) response.destroy();
+      else if (error instanceof ApiError) sendText(response, error.status, error.message, error.headers);
+      else sendText(response, 500, `recover from panic situation: - ${messageOf(error)}\n`);
+    } finally {
+      done();
+      const durationMs = Math.round(clock.monotonic() - startedAt);
+      log.debug(4, "HTTP", { method, path, status: response.statusCode, durationMs, from: remoteOf(request) });
+    }
+  }
+
+  async #route(call: Omit<ApiCall, "params">): Promise<void> {
+    const { request, response, path } = call;
+    const found = findMount(this.#ports.mounts, path);
+    if (found === undefined) return sendText(response, 404, "404 page not found\n");
+    if (found.type === "redirect") {
+      const query = call.query.size === 0 ? "" : `?${call.query}`;
+      return redirect(request, response, found.location + query);
+    }
+    const refusal = await this.#ports.gate.refuse(request, path);
+    if (refusal !== undefined) return sendText(response, refusal.status, refusal.text);
+    const match = matchRoute(found.mount, request.method ?? "", path, request.headers.accept);
+    if (match.type === "refused") {
+      if (match.allow !== undefined) response.setHeader("Allow", match.allow.join(", "));
+      return sendText(response, match.status, match.text);
+    }
+    await match.handle({ ...call, params: match.params });
+  }
+}
+
+function redirect(request: IncomingMessage, response: ServerResponse, location: string): void {
+  const shown = location.replaceAll("&", "&amp;").replaceAll('"', "&#34;").replaceAll("<", "&lt;");
+  const body = ["GET", "HEAD"].includes(request.method ?? "") ? `<a href="${shown}">Moved Permanently</a>.\n\n` : "";
+  response.writeHead(301, { Location: location, "Content-Type": "text/html; charset=utf-8" });
+  response.end(body);
+}
+
+function remoteOf(request: IncomingMessage): string {
+  return `${request.socket.remoteAddress}:${request.socket.remotePort}`;
+}

@@ -1,0 +1,68 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer, type ServerOptions } from "node:https";
+import { listen, serve } from "../http.ts";
+import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
+
+/** Where a server listens; with TLS, how. */
+export interface Where {
+  readonly host: string;
+  readonly port: number;
+}
+
+export type TlsSettings = Pick<
+  ServerOptions,
+  "key" | "cert" | "ca" | "minVersion" | "ciphers" | "requestCert" | "rejectUnauthorized" | "honorCipherOrder"
+>;
+
+const limits = {
+  // Bearer tokens and the headers of proxies are long, but not that long.
+  maxHeaderSize: 64 * 1024,
+  // Whoever has not said what it wants by then is not going to.
+  headersTimeout: 20_000,
+  requestTimeout: 60_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 90_000,
+  noDelay: true,
+} as const;
+const handshakeTimeoutMs = 10_000;
+
+/** The API of the node on one port. */
+export class NodeServer {
+  readonly #where: Where;
+  readonly #server: Server;
+  readonly #dispatcher: Dispatcher;
+
+  constructor(where: Where, tls: TlsSettings | undefined, ports: DispatchPorts) {
+    this.#where = where;
+    this.#dispatcher = new Dispatcher(ports);
+    const listener: RequestListener = (request, response) => this.#dispatcher.request(request, response);
+    this.#server =
+      tls === undefined
+        ? createServer(limits, listener)
+        : createTlsServer({ ...limits, handshakeTimeout: handshakeTimeoutMs, ...tls }, listener);
+    this.#server.on("upgrade", (request, socket, head) => this.#dispatcher.upgrade(request, socket, head));
+  }
+
+  /** The port that was got, also when any was asked for. */
+  get port(): number {
+    const address = this.#server.address();
+    return address === null || typeof address === "string" ? this.#where.port : address.port;
+  }
+
+  async listen(): Promise<void> {
+    try {
+      await listen(this.#server, this.#where);
+    } catch (error) {
+      throw new Error(`Failed to listen and serve on ${this.#where.host}:${this.#where.port}`, { cause: error });
+    }
+  }
+
+  /** Serves until aborted; then cuts all connections and waits for what was being answered. */
+  async serve(signal: AbortSignal): Promise<void> {
+    try {
+      await serve(this.#server, signal);
+    } finally {
+      await this.#dispatcher.stop();
+    }
+  }
+}

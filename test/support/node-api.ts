@@ -1,0 +1,148 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
+import type { RuntimeService } from "../../src/cri/index.ts";
+import type { ObservedPod, Pod, PodUid } from "../../src/model/index.ts";
+import { PodObserver } from "../../src/runtime/index.ts";
+import type { DispatchPorts } from "../../src/server/api/dispatch.ts";
+import { openGate } from "../../src/server/api/gate.ts";
+import type { ApiPorts, ApiSettings } from "../../src/server/api/node-api.ts";
+import { NodeServer, type TlsSettings } from "../../src/server/api/node-server.ts";
+import type { Mount } from "../../src/server/api/router.ts";
+import { HealthRegistry, type LocalViews, type PodViewChange, type RuntimeViews } from "../../src/server/index.ts";
+
+/** The pods of an agent, changed by the test. */
+export class FakeViews implements LocalViews {
+  readonly #pods = new Map<string, Pod>();
+  readonly #listeners = new Set<(change: PodViewChange) => void>();
+
+  constructor(...pods: readonly Pod[]) {
+    for (const pod of pods) this.#pods.set(pod.metadata?.uid ?? "", pod);
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  pods(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  watchPods(listener: (change: PodViewChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  ledger(): undefined {
+    return undefined;
+  }
+
+  set(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    const type = this.#pods.has(uid) ? "MODIFIED" : "ADDED";
+    this.#pods.set(uid, pod);
+    for (const listener of this.#listeners) listener({ type, object: pod });
+  }
+}
+
+/** Sees pods as the agent does, through its observer. */
+export function viewsOf(runtime: RuntimeService): RuntimeViews {
+  const observer = new PodObserver({ runtime, clock: systemClock });
+  return {
+    latest: (uid: PodUid): ObservedPod | undefined => observer.latest(uid),
+    inspect: (uid, signal) => observer.inspect(uid, signal),
+  };
+}
+
+export const allOn: ApiSettings = {
+  enableDebuggingHandlers: true,
+  enableSystemLogHandler: true,
+  enableSystemLogQuery: false,
+  enableProfilingHandler: true,
+  enableDebugFlagsHandler: true,
+  checkpoint: true,
+  flagz: false,
+  statusz: false,
+  rootDir: "/nonexistent",
+};
+
+/** Ports with nothing behind them but what is given. */
+export function apiPorts(given: Partial<ApiPorts> & Pick<ApiPorts, "runtime">): ApiPorts {
+  return {
+    views: new FakeViews(),
+    runtimeViews: viewsOf(given.runtime),
+    health: new HealthRegistry(systemClock),
+    onHealthAsked: () => {},
+    figures: [],
+    containerLogs: { type: "disabled", path: "/containerLogs/", reason: "not part of this test" },
+    configz: () => ({ kubeletconfig: { port: 10250 } }),
+    flags: {},
+    commandLine: ["nodelet", "--x=y"],
+    facts: { version: "0.0.0", kubeletVersion: "v1.34.0", startedAt: 0 },
+    logVerbosity: { verbosity: 2 },
+    clock: systemClock,
+    log: silentLogger,
+    ...given,
+  };
+}
+
+/** A server on a free port of this machine, until it is disposed of. */
+export class TestServer implements AsyncDisposable {
+  readonly #scope = new TaskScope();
+  readonly server: NodeServer;
+
+  private constructor(server: NodeServer) {
+    this.server = server;
+  }
+
+  static async start(
+    mounts: readonly Mount[],
+    ports: Partial<DispatchPorts> = {},
+    tls?: TlsSettings,
+  ): Promise<TestServer> {
+    const server = new NodeServer({ host: "127.0.0.1", port: 0 }, tls, {
+      mounts,
+      gate: openGate,
+      clock: systemClock,
+      log: silentLogger,
+      onRequest: () => () => {},
+      ...ports,
+    });
+    await server.listen();
+    const started = new TestServer(server);
+    started.#scope.spawn("server", (signal) => server.serve(signal));
+    return started;
+  }
+
+  get port(): number {
+    return this.server.port;
+  }
+
+  /** The whole answer to one request. */
+  async ask(path: string, { method = "GET", headers = {}, body = "" }: AskOptions = {}): Promise<Answer> {
+    const sent = request({ host: "127.0.0.1", port: this.port, path, method, headers, agent: false });
+    sent.end(body);
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    const bytes = Buffer.concat(chunks);
+    return { status: response.statusCode ?? 0, headers: response.headers, text: bytes.toString(), bytes };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scope.stop();
+  }
+}
+
+export interface AskOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly text: string;
+  readonly bytes: Buffer;
+}

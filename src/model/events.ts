@@ -7,6 +7,8 @@ export interface PodEvent {
   readonly message: string;
   /** `spec.containers{name}` when the event is about one container. */
   readonly fieldPath?: string;
+  /** For machines, such as the usage that led to an eviction. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** Port: where parts announce what happened. Never throws, never waits. */

@@ -1,8 +1,10 @@
+import { join } from "node:path";
 import { type Clock, isAbort, type Ledger, type Logger, messageOf, Pause, type TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
+import { runTool } from "../host/index.ts";
 import type { PodUid, RecordPodEvent } from "../model/index.ts";
 import type { NodeContext, ReadConfigMap, ReadSecret } from "../runtime/index.ts";
-import { LocalObjects, localKinds, type Objects, objectsBy, PodVolumes, TokenManager } from "../volumes/index.ts";
+import { LocalObjects, nodeKinds, type Objects, objectsBy, PodVolumes, TokenManager } from "../volumes/index.ts";
 
 export interface VolumeParts {
   readonly config: AgentConfig;
@@ -29,7 +31,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
   const random = Math.random;
   const objects = startObjects(parts, scope);
   const tokens = new TokenManager({ request: undefined, clock, log, random });
-  const kinds = localKinds({
+  const kinds = nodeKinds({
     clock,
     log,
     random,
@@ -39,6 +41,10 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     objects,
     tokens,
     trustBundles: undefined,
+    run: runTool,
+    podsDir,
+    pluginsDir: join(node.rootDir, "plugins"),
+    ensureImage: undefined,
   });
   const volumes = new PodVolumes(scope, {
     clock,

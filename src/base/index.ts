@@ -13,6 +13,7 @@ export { toDescriptor } from "./log-stream.ts";
 export { defaultLogSettings, type LogSettings, LogWriter } from "./log-writer.ts";
 export { Pause } from "./pause.ts";
 export { type ProgramCommand, runProgram } from "./run-program.ts";
+export { SerialByKey } from "./serial-by-key.ts";
 export { SharedWork } from "./shared-work.ts";
 export { TaskScope } from "./task-scope.ts";
 export { TokenBucket } from "./token-bucket.ts";

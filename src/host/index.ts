@@ -12,3 +12,4 @@ export { MountInTheWayError, removeTree } from "./remove-tree.ts";
 export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security.ts";
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd.ts";
+export { type RunTool, runTool, ToolError } from "./tools.ts";

@@ -1,4 +1,3 @@
-import { constants } from "node:fs";
 import { getSystemErrorMap } from "node:util";
 
 /**
@@ -149,7 +148,8 @@ async function bind(): Promise<Syscalls> {
     },
     openBeneath(directory, path) {
       const how = Buffer.alloc(24);
-      how.writeBigUInt64LE(BigInt(pathOnly | noFollow | closeOnExec), 0);
+      // Without O_NOFOLLOW: with it, the kernel would hand out a last link itself instead of refusing it.
+      how.writeBigUInt64LE(BigInt(pathOnly | closeOnExec), 0);
       how.writeBigUInt64LE(BigInt(resolveBeneath | resolveNoSymlinks | resolveNoMagicLinks), 16);
       return check(`open ${path}`, openat2(numberOfOpenat2, directory, path, how, how.length));
     },
@@ -167,7 +167,6 @@ const doNotWait = 0x40;
 const noSignal = 0x4000;
 
 const pathOnly = 0o10000000;
-const noFollow = constants.O_NOFOLLOW;
 const numberOfOpenat2 = 437;
 const resolveNoMagicLinks = 0x02;
 const resolveNoSymlinks = 0x04;

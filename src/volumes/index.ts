@@ -5,7 +5,7 @@ export { removePodDirectory } from "./engine/orphans.ts";
 export { PodVolumes, type PodVolumesPorts } from "./engine/pod-volumes.ts";
 export { VolumeError } from "./engine/volume-error.ts";
 export type { VolumeKind } from "./kinds/kind.ts";
-export { localKinds, type NodeVolumePorts } from "./kinds/node-kinds.ts";
+export { type NodeVolumePorts, nodeKinds } from "./kinds/node-kinds.ts";
 export { readVolumeFile } from "./mounting/sub-paths.ts";
 export { LocalObjects, type LocalObjectsOptions } from "./objects/local-objects.ts";
 export type { ObjectKind, ObjectKinds, ObjectRef, ObjectSource, Objects } from "./objects/ports.ts";

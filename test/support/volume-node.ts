@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, Ledger, silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { readMounts } from "../../src/host/index.ts";
+import { type RunTool, readMounts, runTool } from "../../src/host/index.ts";
 import {
   amountsOf,
   defaultPod,
@@ -20,7 +20,7 @@ import type {
   TrustBundles,
   VolumeKind,
 } from "../../src/volumes/index.ts";
-import { localKinds, objectsBy, PodVolumes, TokenManager } from "../../src/volumes/index.ts";
+import { nodeKinds, objectsBy, PodVolumes, TokenManager } from "../../src/volumes/index.ts";
 import { MemoryObjects } from "./memory-objects.ts";
 
 export interface VolumeNodeOptions {
@@ -31,6 +31,8 @@ export interface VolumeNodeOptions {
   readonly claims?: PodVolumesPorts["claims"];
   readonly moreKinds?: (ports: NodeVolumePorts) => readonly VolumeKind[];
   readonly memoryBytes?: bigint;
+  readonly run?: RunTool;
+  readonly ensureImage?: NodeVolumePorts["ensureImage"];
 }
 
 /** The volume engine with a directory of its own, and what it said and asked for; the agent around it is missing. */
@@ -123,6 +125,10 @@ export class VolumeNode implements AsyncDisposable {
       objects,
       tokens,
       trustBundles,
+      run: this.#options.run ?? runTool,
+      podsDir: this.podsDir,
+      pluginsDir: join(this.root, "plugins"),
+      ensureImage: this.#options.ensureImage,
     };
     return new PodVolumes(this.#scope, {
       clock,
@@ -131,7 +137,7 @@ export class VolumeNode implements AsyncDisposable {
       recordEvent,
       random,
       podsDir: this.podsDir,
-      kinds: [...localKinds(ports), ...(moreKinds?.(ports) ?? [])],
+      kinds: [...nodeKinds(ports), ...(moreKinds?.(ports) ?? [])],
       objects,
       trustBundles,
       claims,

@@ -10,7 +10,7 @@ import {
   type VolumeSource,
   type WantedVolume,
 } from "../kinds/kind.ts";
-import { type Claims, checkNodeAffinity, groupOf, resolveSource } from "./claims.ts";
+import { type Claims, checkNodeAffinity, groupOf, mountOptionsOf, resolveSource } from "./claims.ts";
 import type { PodPlaces } from "./places.ts";
 import type { UsedVolume } from "./used-volumes.ts";
 import { retryDelayMs, type VolumeFailure, type VolumeState } from "./volume-state.ts";
@@ -192,7 +192,12 @@ export class VolumeTask {
     const before = this.#needs;
     this.#needs = kind.needs?.(wanted) ?? [];
     this.#ports.onNeeds(this, before);
-    if (isClaim) checkNodeAffinity(source.persistent, claims?.node());
+    if (isClaim) {
+      checkNodeAffinity(source.persistent, claims?.node());
+      if (kind.takesMountOptions !== true && mountOptionsOf(source.persistent).length > 0) {
+        throw new StepError("MountOptionSupport check", "mount options are not supported for this volume type");
+      }
+    }
     this.#ports.checkExclusive(this, source);
     return { kind, wanted };
   }

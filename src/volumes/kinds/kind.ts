@@ -57,6 +57,8 @@ export interface VolumeKind {
   /** `kubernetes.io/empty-dir`; with `~` for `/` it is a directory name, shared with the Go kubelet. */
   readonly plugin: string;
   matches(source: VolumeSource): boolean;
+  /** Whether the owner of a persistent volume may add options for mount(8). */
+  readonly takesMountOptions?: boolean;
   needs?(wanted: WantedVolume): readonly Need[];
   /** Makes or renews the volume. Must cope with whatever an interrupted earlier call has left. */
   setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult>;

@@ -1,14 +1,25 @@
+import type { RunTool } from "../../host/index.ts";
 import type { ApiDataPorts } from "./api-data.ts";
 import { configMapKind, downwardApiKind, secretKind } from "./config-data.ts";
 import { emptyDirKind } from "./empty-dir.ts";
 import { hostPathKind } from "./host-path.ts";
+import { type EnsureVolumeImage, imageKind } from "./image.ts";
 import type { VolumeKind } from "./kind.ts";
+import { localKind } from "./local.ts";
+import { nfsKind } from "./nfs.ts";
 import { projectedKind } from "./projected.ts";
 
-export type NodeVolumePorts = ApiDataPorts;
+export interface NodeVolumePorts extends ApiDataPorts {
+  readonly run: RunTool;
+  /** `<root>/pods` and `<root>/plugins`. */
+  readonly podsDir: string;
+  readonly pluginsDir: string;
+  /** Undefined: the gate ImageVolume is off. */
+  readonly ensureImage: EnsureVolumeImage | undefined;
+}
 
 /** The kinds that the agent makes by itself. */
-export function localKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
+export function nodeKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
   return [
     emptyDirKind(ports),
     hostPathKind,
@@ -16,5 +27,8 @@ export function localKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
     secretKind(ports),
     downwardApiKind(ports),
     projectedKind(ports),
+    localKind(ports),
+    nfsKind(ports),
+    ...(ports.ensureImage === undefined ? [] : [imageKind(ports.ensureImage)]),
   ];
 }

@@ -23,7 +23,7 @@ export async function unmountAllAt(path: string): Promise<void> {
 async function unmountOne(path: string): Promise<void> {
   const calls = await loadSyscalls();
   try {
-    calls.unmount(path, unmountFlags.noFollow);
+    unlessGone(() => calls.unmount(path, unmountFlags.noFollow));
   } catch (error) {
     if (!(error instanceof SyscallError && error.code === "EBUSY")) throw error;
     calls.mount("none", path, "", mountFlags.private);
@@ -48,13 +48,22 @@ async function unmountWhere(path: string, applies: (inside: string) => boolean):
   const calls = await loadSyscalls();
   // A bind mount shares what happens inside it with its origin: taking off what lies deeper would take it off there
   // too, on the host, unless that bond is cut first.
-  for (const point of points) calls.mount("none", point, "", mountFlags.private);
+  for (const point of points) unlessGone(() => calls.mount("none", point, "", mountFlags.private));
   // Deepest first; of those on one point the last made is on top.
   const depth = (point: string): number => point.split("/").length;
   for (const point of points.toReversed().toSorted((a, b) => depth(b) - depth(a))) {
-    calls.unmount(point, unmountFlags.noFollow);
+    unlessGone(() => calls.unmount(point, unmountFlags.noFollow));
   }
   return true;
+}
+
+/** Mounts come and go with others' help, too; what is not mounted any more needs nothing done. */
+function unlessGone(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    if (!(error instanceof SyscallError && (error.code === "EINVAL" || error.code === "ENOENT"))) throw error;
+  }
 }
 
 /** Mount points at the path or below it. */

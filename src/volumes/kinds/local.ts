@@ -1,0 +1,196 @@
+import { mkdir, readdir, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, type Logger, SerialByKey } from "../../base/index.ts";
+import { isMissing, isMountPoint, type RunTool } from "../../host/index.ts";
+import type { PersistentVolume, RecordPodEvent } from "../../model/index.ts";
+import { mountOptionsOf } from "../engine/claims.ts";
+import { bindMount } from "../mounting/bind.ts";
+import { mapBlockDevice, unmapBlockDevice } from "../mounting/block-map.ts";
+import { formatAndMount } from "../mounting/disk.ts";
+import { unmountAllAt } from "../mounting/unmount.ts";
+import { giveToPodGroup } from "./group-ownership.ts";
+import {
+  type SetUpContext,
+  type SetUpResult,
+  StepError,
+  type VolumeKind,
+  type VolumePlace,
+  type WantedVolume,
+} from "./kind.ts";
+
+export interface LocalPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly recordEvent: RecordPodEvent;
+  readonly run: RunTool;
+  /** `<root>/pods` and `<root>/plugins`. */
+  readonly podsDir: string;
+  readonly pluginsDir: string;
+}
+
+const plugin = "kubernetes.io/local-volume";
+
+/** A directory or disk of this node behind a persistent volume. */
+export function localKind(ports: LocalPorts): VolumeKind {
+  // Pods that share the volume come and go at the same time; its one mount has one hand on it.
+  const turns = new SerialByKey<string>();
+  const local = new LocalVolumes(ports);
+  return {
+    plugin,
+    takesMountOptions: true,
+    matches: (source) => source.type === "claim" && source.persistent.spec?.local !== undefined,
+    setUp: (wanted, context, signal) => turns.run(wanted.specName, () => local.setUp(wanted, context, signal)),
+    tearDown: (place, signal) => turns.run(place.specName, () => local.tearDown(place, signal)),
+    cleanUp: () => local.cleanUp((name, work) => turns.run(name, work)),
+  };
+}
+
+class LocalVolumes {
+  readonly #ports: LocalPorts;
+
+  constructor(ports: LocalPorts) {
+    this.#ports = ports;
+  }
+
+  async setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult> {
+    const { source, directory, form } = wanted;
+    if (source.type !== "claim") throw new Error("a local volume is always behind a claim");
+    const { persistent, readOnly } = source;
+    if (form === "block") return this.#setUpBlock(wanted, persistent, readOnly, signal);
+    const origin = await this.#origin(persistent, wanted.specName, signal);
+    const options = [...mountOptionsOf(persistent), ...(readOnly ? ["ro"] : [])];
+    if (!(await isMountPoint(directory))) {
+      await mkdir(directory, { recursive: true, mode: 0o750 });
+      await bindMount(origin, directory, options);
+      await this.#own(wanted, directory, readOnly, context, signal);
+    }
+    return { volume: { type: "filesystem", hostPath: directory, readOnly, relabel: true } };
+  }
+
+  /** Only the first pod may change the owner: the others find files that somebody is working with. */
+  async #own(
+    wanted: WantedVolume,
+    path: string,
+    readOnly: boolean,
+    context: SetUpContext,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const gid = wanted.pod.spec.securityContext?.fsGroup;
+    if (gid === undefined) return;
+    if ((await this.#otherUsers(wanted)).length === 0) {
+      await giveToPodGroup({ wanted, path, readOnly }, context, this.#ports, signal);
+      return;
+    }
+    const found = await stat(path);
+    if (found.gid === gid) return;
+    const message = `The requested fsGroup is ${gid}, but the volume ${wanted.specName} has GID ${found.gid}. The volume may not be shareable.`;
+    this.#ports.recordEvent(wanted.pod, { type: "Warning", reason: "AlreadyMountedVolume", message });
+  }
+
+  async #setUpBlock(
+    wanted: WantedVolume,
+    persistent: PersistentVolume,
+    readOnly: boolean,
+    signal: AbortSignal,
+  ): Promise<SetUpResult> {
+    const { path = "" } = persistent.spec?.local ?? {};
+    if (!(await stat(path)).isBlockDevice()) throw new StepError("MapPodDevice", `${path} is not a block device`);
+    await mapBlockDevice(path, this.#mapping(wanted), this.#ports.run, signal);
+    return { volume: { type: "block", devicePath: wanted.directory, readOnly } };
+  }
+
+  /** Where the content is: the directory itself, or the place where its disk is mounted. */
+  async #origin(persistent: PersistentVolume, name: string, signal: AbortSignal): Promise<string> {
+    const { path = "", fsType } = persistent.spec?.local ?? {};
+    const found = await stat(path).catch((error: unknown) => {
+      throw new StepError("NewMounter initialization", `path "${path}" does not exist`, error);
+    });
+    if (found.isDirectory()) return path;
+    if (!found.isBlockDevice()) {
+      throw new StepError("MountDevice", "only directory and block device are supported");
+    }
+    const mounted = this.#diskPath(name);
+    if (await isMountPoint(mounted)) return mounted;
+    await mkdir(mounted, { recursive: true, mode: 0o750 });
+    const options = mountOptionsOf(persistent);
+    try {
+      await formatAndMount(
+        { device: path, target: mounted, fsType: fsType || "ext4", options },
+        this.#ports.run,
+        signal,
+      );
+    } catch (error) {
+      await rmdir(mounted).catch(() => {});
+      throw new StepError("MountDevice", error instanceof Error ? error.message : String(error), error);
+    }
+    return mounted;
+  }
+
+  async tearDown(place: VolumePlace, signal: AbortSignal): Promise<void> {
+    if (place.form === "block") {
+      await unmapBlockDevice(this.#mapping(place), this.#ports.run, signal);
+      await rmdir(join(this.#mapping(place).mapDirectory, "..")).catch(() => {});
+      return;
+    }
+    await unmountAllAt(place.directory);
+    await rmdir(place.directory).catch(ignoreMissing);
+    if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(place.specName);
+  }
+
+  /** Disks that are mounted although no pod uses them any more: the agent ended between the two steps. */
+  async cleanUp(inTurn: (name: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
+    for (const name of await namesIn(join(this.#ports.pluginsDir, plugin, "mounts"))) {
+      await inTurn(name, async () => {
+        const place = { uid: "", specName: name };
+        if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(name);
+      });
+    }
+  }
+
+  async #unmountDisk(name: string): Promise<void> {
+    const mounted = this.#diskPath(name);
+    await unmountAllAt(mounted);
+    await rmdir(mounted).catch(ignoreMissing);
+  }
+
+  #diskPath(name: string): string {
+    return join(this.#ports.pluginsDir, plugin, "mounts", name);
+  }
+
+  #mapping({ specName, uid, directory }: VolumePlace): Parameters<typeof unmapBlockDevice>[0] {
+    const mapDirectory = join(this.#ports.pluginsDir, plugin, "volumeDevices", specName);
+    return { mapDirectory, uid, link: directory };
+  }
+
+  /** Other pods that have the volume, as the disk tells. */
+  async #otherUsers({ uid, specName }: { uid: string; specName: string }): Promise<readonly string[]> {
+    const users: string[] = [];
+    for (const pod of await namesIn(this.#ports.podsDir)) {
+      if (pod === uid) continue;
+      const path = join(this.#ports.podsDir, pod, "volumes", plugin.replaceAll("/", "~"), specName);
+      if (await exists(path)) users.push(pod);
+    }
+    return users;
+  }
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  return readdir(directory).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!isMissing(error)) throw error;
+}

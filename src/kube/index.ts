@@ -12,6 +12,7 @@ export { ApiError, isAlreadyExists, isConflict, isExpired, isForbidden, isNotFou
 export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOptions } from "./client.ts";
 export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";
+export { getObject, type NamedObject, ObjectWatches, requestToken } from "./objects/index.ts";
 export { type KubeObject, type ObjectRef, pathOf, type Resource, resources } from "./resources.ts";
 export { ConnectionError, type HttpResponse } from "./transport/index.ts";
 export {

@@ -1,8 +1,8 @@
 // Whether a pod, after defaulting, is one that the API would accept; every problem is named, not only the first.
-import type { Pod } from "../kube/gen/types.ts";
+import type { ObjectMeta, Pod } from "../kube/gen/types.ts";
 import { type Problem, ProblemList } from "../problem.ts";
 import { checkContainers } from "./containers.ts";
-import { checkKnownAnnotations, checkMetadata } from "./metadata.ts";
+import { checkKnownAnnotations, checkMetadata, type Scope } from "./metadata.ts";
 import { checkPodSpec, checkResourceClaims } from "./pod-spec.ts";
 import { checkProfileAnnotations } from "./security-profiles.ts";
 import { checkVolumes } from "./volumes.ts";
@@ -21,5 +21,12 @@ export function validatePod(pod: Pod): readonly Problem[] {
   const claimNames = checkResourceClaims(pod.spec.resourceClaims ?? [], "spec.resourceClaims", problems);
   checkContainers({ spec: pod.spec, volumes, claimNames }, problems);
   checkPodSpec(pod.spec, volumes, problems);
+  return problems.problems;
+}
+
+/** What every API object must hold to in its metadata, whatever its kind. */
+export function validateMetadata(metadata: ObjectMeta, scope: Scope): readonly Problem[] {
+  const problems = new ProblemList();
+  checkMetadata(metadata, problems, scope);
   return problems.problems;
 }

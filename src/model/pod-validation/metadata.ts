@@ -6,14 +6,19 @@ import { dnsLabel, dnsSubdomain, nonNegative, qualifiedName } from "./names.ts";
 
 type Metadata = NonNullable<Pod["metadata"]>;
 
-export function checkMetadata(metadata: Metadata, problems: ProblemList): void {
+/** Whether objects of a kind stand in a namespace or belong to the whole cluster. */
+export type Scope = "namespaced" | "cluster";
+
+export function checkMetadata(metadata: Metadata, problems: ProblemList, scope: Scope = "namespaced"): void {
   const { name = "", generateName = "", namespace = "", generation = 0 } = metadata;
   if (generateName !== "") {
     problems.invalidEach("metadata.generateName", generateName, dnsSubdomain(maskTrailingDash(generateName)));
   }
   if (name === "") problems.required("metadata.name", "name or generateName is required");
   else problems.invalidEach("metadata.name", name, dnsSubdomain(name));
-  if (namespace === "") problems.required("metadata.namespace");
+  if (scope === "cluster") {
+    if (namespace !== "") problems.forbidden("metadata.namespace", "not allowed on this type");
+  } else if (namespace === "") problems.required("metadata.namespace");
   else problems.invalidEach("metadata.namespace", namespace, dnsLabel(namespace));
   problems.invalidEach("metadata.generation", generation, nonNegative(generation));
   checkLabels(metadata.labels, "metadata.labels", problems);

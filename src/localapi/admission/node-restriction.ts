@@ -1,0 +1,97 @@
+import { configMirrorAnnotation, jsonEqual } from "../../model/index.ts";
+import { forbidden } from "../api-error.ts";
+import { listAt, objectAt, stringAt } from "../json.ts";
+import { nodes, pods } from "../kinds/index.ts";
+import type { ApiObject } from "../object.ts";
+import type { User } from "../rest/world.ts";
+
+/** The node's name when a node is calling. */
+export function nodeOf(user: User): string | undefined {
+  const prefix = "system:node:";
+  return user.groups.includes("system:nodes") && user.name.startsWith(prefix)
+    ? user.name.slice(prefix.length)
+    : undefined;
+}
+
+/** A node creates no pods but mirrors of those it runs anyway, and those refer to nothing. */
+export function nodeMayCreate(pod: ApiObject, user: User): void {
+  const node = nodeOf(user);
+  if (node === undefined) return;
+  const refuse = (why: string): never => {
+    throw forbidden(pods, pod.metadata.name ?? "", why);
+  };
+  if (pod.metadata.annotations?.[configMirrorAnnotation] === undefined) {
+    refuse(`pod does not have "${configMirrorAnnotation}" annotation, node "${node}" can only create mirror pods`);
+  }
+  const spec = objectAt(pod, "spec");
+  if (spec["nodeName"] !== node) refuse(`node "${node}" can only create pods with spec.nodeName set to itself`);
+  if (stringAt(spec, "serviceAccountName") !== "") {
+    refuse(`node "${node}" can not create pods that reference a service account`);
+  }
+  const owners = pod.metadata.ownerReferences ?? [];
+  const isOwnedByNode = owners.every(({ kind, name }) => kind === "Node" && name === node);
+  if (owners.length > 1 || !isOwnedByNode)
+    refuse(`node "${node}" can only create pods with an owner reference set to itself`);
+}
+
+export function nodeMayTouchPod(pod: ApiObject, user: User, verb: "update status of" | "delete" | "evict"): void {
+  const node = nodeOf(user);
+  if (node === undefined || stringAt(pod, "spec", "nodeName") === node) return;
+  const why = `node "${node}" can only ${verb} pods with spec.nodeName set to itself`;
+  throw forbidden(pods, pod.metadata.name ?? "", why);
+}
+
+const kubernetesLabels = new Set([
+  "kubernetes.io/hostname",
+  "topology.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "failure-domain.beta.kubernetes.io/region",
+  "beta.kubernetes.io/instance-type",
+  "node.kubernetes.io/instance-type",
+  "kubernetes.io/os",
+  "kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+]);
+
+/** A node registers and changes itself alone, and gives itself no label or taint that would draw or shed pods. */
+export function nodeMayWriteNode(node: ApiObject, old: ApiObject | undefined, user: User): void {
+  const caller = nodeOf(user);
+  if (caller === undefined) return;
+  const name = node.metadata.name ?? "";
+  const refuse = (why: string): never => {
+    throw forbidden(nodes, name, why);
+  };
+  if (name !== caller) refuse(`node "${caller}" is not allowed to modify node "${name}"`);
+  const changed = changedLabels(node.metadata.labels ?? {}, old?.metadata.labels ?? {}).filter(isForbiddenLabel);
+  if (changed.length > 0) {
+    const kind = changed.every((key) => key.includes("node-restriction.kubernetes.io/"))
+      ? "modify"
+      : old === undefined
+        ? "set"
+        : "modify";
+    refuse(`is not allowed to ${kind} the following labels: ${changed.sort().join(", ")}`);
+  }
+  if (old === undefined) return;
+  if (!jsonEqual(listAt(node, "spec", "taints"), listAt(old, "spec", "taints"))) {
+    refuse(`node "${caller}" is not allowed to modify taints`);
+  }
+  if (!jsonEqual(node.metadata.ownerReferences ?? [], old.metadata.ownerReferences ?? [])) {
+    refuse(`node "${caller}" is not allowed to modify ownerReferences`);
+  }
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+function changedLabels(labels: Labels, old: Labels): string[] {
+  return [...new Set([...Object.keys(labels), ...Object.keys(old)])].filter((key) => labels[key] !== old[key]);
+}
+
+function isForbiddenLabel(key: string): boolean {
+  const [namespace = ""] = key.includes("/") ? key.split("/") : [""];
+  const isIn = (domain: string): boolean => namespace === domain || namespace.endsWith(`.${domain}`);
+  if (isIn("node-restriction.kubernetes.io")) return true;
+  if (!isIn("kubernetes.io") && !isIn("k8s.io")) return false;
+  return !kubernetesLabels.has(key) && !isIn("kubelet.kubernetes.io") && !isIn("node.kubernetes.io");
+}

@@ -1,0 +1,78 @@
+import type { Clock } from "../../base/index.ts";
+import { ApiError } from "../api-error.ts";
+import { pods, serviceAccounts } from "../kinds/index.ts";
+import { keyOf } from "../object.ts";
+import type { User } from "../rest/world.ts";
+import type { Store } from "../store/store.ts";
+import type { TokenClaims, TokenSigner } from "./tokens.ts";
+
+/** What a connection and a request say about who is calling. */
+export interface Credentials {
+  /** From a client certificate that this server's authority signed. */
+  readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly authorization?: string;
+}
+
+export interface AuthenticatorParts {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly signer: TokenSigner;
+  /** Users who show a fixed token. */
+  readonly staticTokens: ReadonlyMap<string, User>;
+}
+
+export class Authenticator {
+  readonly #parts: AuthenticatorParts;
+
+  constructor(parts: AuthenticatorParts) {
+    this.#parts = parts;
+  }
+
+  /** Who is calling. A credential that is wrong is refused, never taken for none. */
+  authenticate({ certificate, authorization }: Credentials): User {
+    if (certificate !== undefined && certificate.commonName !== "") {
+      return authenticated({ name: certificate.commonName, groups: certificate.organizations });
+    }
+    const [, token = ""] = /^Bearer +([^ ]+)/i.exec(authorization ?? "") ?? [];
+    if (token === "") return { name: "system:anonymous", groups: ["system:unauthenticated"] };
+    const user = this.userOfToken(token, [this.#parts.signer.issuer]);
+    if (user === undefined) throw new ApiError(401, "Unauthorized", "Unauthorized");
+    return user;
+  }
+
+  /** Whom a token speaks for when it is meant for one of the audiences; undefined when it is not valid. */
+  userOfToken(token: string, audiences: readonly string[]): User | undefined {
+    const { staticTokens, signer, clock } = this.#parts;
+    const fixed = staticTokens.get(token);
+    if (fixed !== undefined) return authenticated(fixed);
+    const claims = signer.read(token, clock.now());
+    if (claims === undefined || !claims.audiences.some((audience) => audiences.includes(audience))) return undefined;
+    return this.#stillStands(claims) ? authenticated(userOf(claims)) : undefined;
+  }
+
+  /** A token ends with its service account and with what it is bound to. */
+  #stillStands({ namespace, serviceAccount, pod }: TokenClaims): boolean {
+    const { store } = this.#parts;
+    const account = store.get(serviceAccounts.storage, keyOf(namespace, serviceAccount.name));
+    if (account?.metadata.uid !== serviceAccount.uid) return false;
+    return pod === undefined || store.get(pods.storage, keyOf(namespace, pod.name))?.metadata.uid === pod.uid;
+  }
+}
+
+function authenticated(user: User): User {
+  return { ...user, groups: [...user.groups, "system:authenticated"] };
+}
+
+function userOf({ namespace, serviceAccount, pod, node, tokenId }: TokenClaims): User {
+  const prefix = "authentication.kubernetes.io";
+  return {
+    name: `system:serviceaccount:${namespace}:${serviceAccount.name}`,
+    uid: serviceAccount.uid,
+    groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`],
+    extra: {
+      [`${prefix}/credential-id`]: [`JTI=${tokenId}`],
+      ...(node !== undefined && { [`${prefix}/node-name`]: [node.name], [`${prefix}/node-uid`]: [node.uid] }),
+      ...(pod !== undefined && { [`${prefix}/pod-name`]: [pod.name], [`${prefix}/pod-uid`]: [pod.uid] }),
+    },
+  };
+}

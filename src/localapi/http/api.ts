@@ -1,0 +1,95 @@
+import { noSuchPath } from "../api-error.ts";
+import type { Authenticator, Credentials } from "../auth/authenticate.ts";
+import type { Attributes, Authorizer } from "../auth/authorize.ts";
+import { kindByPath } from "../kinds/index.ts";
+import type { User, World } from "../rest/world.ts";
+import { parseBody, readBody } from "./body.ts";
+import type { Reply } from "./reply.ts";
+import { type PathRequest, type ResourceRequest, requestInfo } from "./request-info.ts";
+import { handleResource, type ResourceCall } from "./resource-handler.ts";
+
+/** A request as it came in. */
+export interface ApiRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly contentType: string;
+  readonly accept: string;
+  readonly credentials: Credentials;
+  readonly stream: AsyncIterable<unknown>;
+  /** Sends a warning along with the answer. */
+  warn(message: string): void;
+}
+
+/** Answers a resource or subresource in a way of its own. */
+export type SpecialHandler = (call: SpecialCall, world: World) => Promise<Reply> | Reply;
+
+export interface SpecialCall extends Omit<ResourceCall, "kind"> {
+  readonly rest: string;
+}
+
+export interface ApiParts {
+  readonly world: World;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** By `resource.group/subresource`. */
+  readonly special: ReadonlyMap<string, SpecialHandler>;
+  /** What is not a resource: discovery, health, version. */
+  handlePath(request: PathRequest, call: ApiRequest): Reply | undefined;
+}
+
+/** From a request to its answer: who is it, may they, and who answers. Refusals are thrown as ApiError. */
+export class Api {
+  readonly #parts: ApiParts;
+
+  constructor(parts: ApiParts) {
+    this.#parts = parts;
+  }
+
+  async serve(request: ApiRequest): Promise<Reply> {
+    const { authenticator, authorizer, world } = this.#parts;
+    const user = authenticator.authenticate(request.credentials);
+    const info = requestInfo(request.method, request.url);
+    authorizer.require(user, attributesOf(info, request.url.searchParams));
+    if (info.type === "path") {
+      const reply = this.#parts.handlePath(info, request);
+      if (reply === undefined) throw noSuchPath();
+      return reply;
+    }
+    const reply = await this.#serveResource(info, request, user);
+    if (!["get", "list", "watch"].includes(info.verb)) await world.store.flushed();
+    return reply;
+  }
+
+  async #serveResource(info: ResourceRequest, request: ApiRequest, user: User): Promise<Reply> {
+    const { special, world } = this.#parts;
+    const { group, version, resource, subresource } = info;
+    const call = {
+      ...info,
+      query: request.url.searchParams,
+      contentType: request.contentType,
+      accept: request.accept,
+      user,
+      body: async () => await parseBody(await readBody(request.stream), request.contentType),
+      warn: (message: string) => request.warn(message),
+    };
+    const handler = special.get(specialKey(resource, group, subresource));
+    if (handler !== undefined) return await handler(call, world);
+    const kind = kindByPath(group, version, resource);
+    if (kind === undefined || info.rest !== "") throw noSuchPath();
+    if (subresource !== "" && !kind.subresources.some(({ name }) => name === subresource)) throw noSuchPath();
+    return await handleResource(world, { ...call, kind });
+  }
+}
+
+export function specialKey(resource: string, group: string, subresource: string): string {
+  return `${resource}.${group}/${subresource}`;
+}
+
+function attributesOf(info: PathRequest | ResourceRequest, query: URLSearchParams): Attributes {
+  if (info.type === "path") return info;
+  const { verb, group, resource, subresource, namespace, name } = info;
+  const fieldSelector = query.get("fieldSelector") ?? "";
+  // A namespace is its own namespace to the authorizer, as upstream.
+  const scope = resource === "namespaces" && group === "" ? name : namespace;
+  return { type: "resource", verb, group, namespace: scope, resource, subresource, name, fieldSelector };
+}

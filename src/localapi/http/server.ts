@@ -1,0 +1,136 @@
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { type Logger, messageOf } from "../../base/index.ts";
+import { ApiError } from "../api-error.ts";
+import type { Api, ApiRequest } from "./api.ts";
+import { certificateOf } from "./credentials.ts";
+import type { Reply } from "./reply.ts";
+import { streamWatch } from "./watch-stream.ts";
+
+export interface ServerOptions {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** Client certificates of this authority are believed. */
+  readonly clientCaPem: string;
+}
+
+/** HTTPS by HTTP/2 or HTTP/1.1, whichever the client speaks. */
+export class ApiHttpServer {
+  readonly #server: Http2SecureServer;
+  readonly #sockets = new Set<TLSSocket>();
+  readonly #api: Api;
+  readonly #log: Logger;
+
+  constructor(options: ServerOptions, api: Api, log: Logger) {
+    this.#api = api;
+    this.#log = log;
+    this.#server = createSecureServer({
+      allowHTTP1: true,
+      cert: options.certPem,
+      key: options.keyPem,
+      ca: options.clientCaPem,
+      requestCert: true,
+      // Who shows no certificate, or one of others, may still have a token.
+      rejectUnauthorized: false,
+    });
+    this.#server.on("secureConnection", (socket: TLSSocket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    this.#server.on("request", (request, response) => void this.#serve(request, response));
+    this.#server.on("sessionError", (error) => log.debug(4, "A connection failed", { error: messageOf(error) }));
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+    return this.#server.address() as AddressInfo;
+  }
+
+  /** Cuts every connection; clients find out as they would after a network failure. */
+  dropConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.dropConnections();
+    await closed;
+  }
+
+  async #serve(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+    const warnings: string[] = [];
+    let reply: Reply;
+    try {
+      reply = await this.#api.serve(readRequest(request, warnings));
+    } catch (error) {
+      reply = errorReply(error, request, this.#log);
+    }
+    try {
+      this.#send(reply, response, warnings);
+    } catch (error) {
+      this.#log.debug(4, "An answer could not be sent", { path: request.url, error: messageOf(error) });
+    }
+  }
+
+  #send(reply: Reply, response: Http2ServerResponse, warnings: readonly string[]): void {
+    if (response.destroyed || response.stream?.destroyed) return;
+    if (warnings.length > 0)
+      response.setHeader(
+        "warning",
+        warnings.map((text) => `299 - ${JSON.stringify(text)}`),
+      );
+    switch (reply.type) {
+      case "json":
+        response.writeHead(reply.code, { "content-type": reply.contentType ?? "application/json" });
+        response.end(`${JSON.stringify(reply.body)}\n`);
+        break;
+      case "text":
+        response.writeHead(reply.code, { "content-type": "text/plain; charset=utf-8" });
+        response.end(reply.text);
+        break;
+      case "watch":
+        streamWatch(reply, response);
+        break;
+    }
+  }
+}
+
+function readRequest(request: Http2ServerRequest, warnings: string[]): ApiRequest {
+  const certificate = certificateOf(socketOf(request));
+  const { authorization } = request.headers;
+  return {
+    method: request.method,
+    url: new URL(request.url, "https://localhost"),
+    contentType: request.headers["content-type"] ?? "",
+    accept: request.headers.accept ?? "",
+    credentials: {
+      ...(certificate !== undefined && { certificate }),
+      ...(authorization !== undefined && { authorization }),
+    },
+    stream: request,
+    warn: (message) => warnings.push(message),
+  };
+}
+
+function socketOf(request: Http2ServerRequest): TLSSocket {
+  return (request.stream?.session?.socket ?? request.socket) as TLSSocket;
+}
+
+function errorReply(error: unknown, request: Http2ServerRequest, log: Logger): Reply {
+  if (error instanceof ApiError) return { type: "json", code: error.code, body: error.status() };
+  log.error("A request failed", error, { method: request.method, path: request.url });
+  const failure = new ApiError(500, "InternalError", `Internal error occurred: ${messageOf(error)}`);
+  return { type: "json", code: 500, body: failure.status() };
+}

@@ -1,0 +1,20 @@
+// What is special about some kinds; all others are stored as they come.
+import type { Kind } from "../kinds/index.ts";
+import type { Strategy } from "../rest/world.ts";
+import { claimStrategy, namespaceStrategy, nodeStrategy, secretStrategy, volumeStrategy } from "./others.ts";
+import { podStrategy } from "./pods.ts";
+
+const strategies: Readonly<Record<string, Strategy>> = {
+  pods: podStrategy,
+  nodes: nodeStrategy,
+  namespaces: namespaceStrategy,
+  secrets: secretStrategy,
+  persistentvolumeclaims: claimStrategy,
+  persistentvolumes: volumeStrategy,
+};
+
+const plain: Strategy = {};
+
+export function strategyOf(kind: Kind): Strategy {
+  return strategies[kind.storage] ?? plain;
+}

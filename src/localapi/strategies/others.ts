@@ -1,0 +1,88 @@
+import { nodeMayWriteNode } from "../admission/node-restriction.ts";
+import { objectAt } from "../json.ts";
+import { type Kind, storedKinds } from "../kinds/index.ts";
+import type { ApiObject } from "../object.ts";
+import type { Strategy, World } from "../rest/world.ts";
+
+export const nodeStrategy: Strategy = {
+  admitCreate(object, _world, { user }) {
+    nodeMayWriteNode(object, undefined, user);
+    return object;
+  },
+  admitUpdate(object, old, _world, { user }) {
+    nodeMayWriteNode(object, old, user);
+    return object;
+  },
+  admitSubresource(_name, object, old, _world, { user }) {
+    nodeMayWriteNode(object, old, user);
+    return object;
+  },
+};
+
+export const namespaceStrategy: Strategy = {
+  admitCreate(object) {
+    const { name = "", labels } = object.metadata;
+    return {
+      ...object,
+      metadata: { ...object.metadata, labels: { ...labels, "kubernetes.io/metadata.name": name } },
+      spec: { finalizers: ["kubernetes"] },
+      status: { phase: "Active" },
+    };
+  },
+  admitUpdate: (object, old) => ({ ...object, spec: old["spec"] }),
+  markDeleted: (object) => ({ ...object, status: { ...objectAt(object, "status"), phase: "Terminating" } }),
+  holds: (object, world) => contentsOf(world, object.metadata.name ?? "").length > 0,
+};
+
+/** Everything that stands in a namespace. */
+export function contentsOf(
+  world: World,
+  namespace: string,
+): readonly { readonly kind: Kind; readonly object: ApiObject }[] {
+  return storedKinds
+    .filter(({ namespaced }) => namespaced)
+    .flatMap((kind) =>
+      world.store
+        .list(kind.storage)
+        .filter(({ metadata }) => metadata.namespace === namespace)
+        .map((object) => ({ kind, object })),
+    );
+}
+
+export const secretStrategy: Strategy = {
+  admitCreate: withEncodedData,
+  admitUpdate: withEncodedData,
+};
+
+/** Secrets may be written in plain text; they are stored and read in base64. */
+function withEncodedData(object: ApiObject): ApiObject {
+  const { stringData, ...rest } = object;
+  const texts = Object.entries(objectAt(object, "stringData")).map(([key, value]) => [
+    key,
+    Buffer.from(String(value)).toString("base64"),
+  ]);
+  const data = { ...objectAt(object, "data"), ...Object.fromEntries(texts) };
+  const { apiVersion, kind, metadata } = object;
+  return {
+    ...rest,
+    ...{ apiVersion, kind, metadata },
+    type: object["type"] ?? "Opaque",
+    ...(Object.keys(data).length > 0 && { data }),
+  };
+}
+
+export const claimStrategy: Strategy = {
+  admitCreate: (object) => ({
+    ...object,
+    spec: { volumeMode: "Filesystem", ...objectAt(object, "spec") },
+    status: { phase: "Pending" },
+  }),
+};
+
+export const volumeStrategy: Strategy = {
+  admitCreate: (object) => ({
+    ...object,
+    spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...objectAt(object, "spec") },
+    status: { phase: "Pending" },
+  }),
+};

@@ -1,0 +1,30 @@
+import { readFile } from "node:fs/promises";
+import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
+import { startLocalApi } from "../../src/localapi/index.ts";
+import { accessOf } from "./api/client.ts";
+import { apiContract } from "./api-contract.ts";
+
+// By hand: NODELET_API_KUBECONFIG=admin.kubeconfig runs the same tests against that server.
+const realServer = process.env["NODELET_API_KUBECONFIG"];
+
+if (realServer === undefined) {
+  apiContract("local API server", async () => {
+    const scope = new TaskScope();
+    const listen = { host: "127.0.0.1", port: 0 };
+    const api = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
+    return {
+      admin: accessOf(await api.adminKubeconfig()),
+      node: async (name) => accessOf(await api.nodeKubeconfig(name)),
+      compact: () => api.compact(),
+      async [Symbol.asyncDispose]() {
+        await api.stop();
+        await scope.stop();
+      },
+    };
+  });
+} else {
+  apiContract(`server of ${realServer}`, async () => ({
+    admin: accessOf(await readFile(realServer, "utf8")),
+    async [Symbol.asyncDispose]() {},
+  }));
+}

@@ -1,0 +1,15 @@
+// What the agent relies on in a Kubernetes API server, as tests that any server must pass: ours, and a real one.
+import { after, before, describe } from "node:test";
+import { objectContract } from "./api/objects.ts";
+import { type ApiSubject, Cluster } from "./api/subject.ts";
+import { watchContract } from "./api/watching.ts";
+
+export function apiContract(name: string, start: () => Promise<ApiSubject>): void {
+  describe(`API contract: ${name}`, () => {
+    const cluster = new Cluster();
+    before(async () => await cluster.start(await start()));
+    after(async () => await cluster.stop());
+    objectContract(cluster);
+    watchContract(cluster);
+  });
+}

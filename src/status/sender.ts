@@ -1,0 +1,128 @@
+import {
+  type Clock,
+  isAbort,
+  KeyedWorkers,
+  Limiter,
+  type Logger,
+  messageOf,
+  type TaskScope,
+  type Timer,
+} from "../base/index.ts";
+import { isConflict, isNotFound } from "../kube/index.ts";
+import type { IdentifiedPod, PodCondition, PodStatus, PodUid } from "../model/index.ts";
+import { statusPatch } from "./patch.ts";
+
+const firstRetryMs = 250;
+const longestRetryMs = 10_000;
+const ownConditions: ReadonlySet<string> = new Set([
+  "PodReadyToStartContainers",
+  "Initialized",
+  "Ready",
+  "ContainersReady",
+  "PodScheduled",
+]);
+
+/**
+ * Brings the API's copy of every pod's status in line with ours: at once when it changes, as often as it takes when
+ * the API is away. One request per pod at a time; what changes meanwhile goes with the next.
+ */
+export class StatusSender {
+  readonly #ports: StatusSenderPorts;
+  readonly #workers: KeyedWorkers<PodUid>;
+  readonly #slots: Limiter;
+  readonly #failures = new Map<PodUid, number>();
+  readonly #timers = new Map<PodUid, Timer>();
+
+  constructor(scope: TaskScope, ports: StatusSenderPorts) {
+    this.#ports = ports;
+    this.#slots = new Limiter(ports.atOnce);
+    this.#workers = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
+  }
+
+  /** The status, the API's copy of it, or the pod's state on this node may have changed. */
+  wake(uid: PodUid): void {
+    this.#timers.get(uid)?.cancel();
+    this.#timers.delete(uid);
+    this.#workers.wake(uid);
+  }
+
+  forget(uid: PodUid): void {
+    this.#timers.get(uid)?.cancel();
+    this.#timers.delete(uid);
+    this.#failures.delete(uid);
+  }
+
+  async #sync(uid: PodUid, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#send(uid, signal);
+      this.#failures.delete(uid);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      const failures = (this.#failures.get(uid) ?? 0) + 1;
+      this.#failures.set(uid, failures);
+      const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
+      this.#ports.log.warn("Could not send a pod's status; trying again", { uid, waitMs, err: messageOf(error) });
+      this.#timers.set(
+        uid,
+        this.#ports.clock.after(waitMs, () => this.#workers.wake(uid)),
+      );
+    }
+  }
+
+  async #send(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const api = this.#ports.apiPod(uid);
+    const status = this.#ports.status(uid);
+    if (api === undefined || status === undefined) return;
+    const merged = mergeForeign(api.status ?? {}, status);
+    const patch = statusPatch(api.metadata.uid, api.status ?? {}, merged);
+    if (patch !== undefined) await this.#slots.run(() => this.#patch(api, patch, signal), signal);
+    // Only when the API shows the end may the pod vanish, or controllers would never learn how it ended.
+    if (this.#ports.mayDelete(uid, api)) await this.#slots.run(() => this.#delete(api, signal), signal);
+  }
+
+  async #patch(api: IdentifiedPod, patch: object, signal: AbortSignal): Promise<void> {
+    try {
+      this.#ports.onSent(await this.#ports.patchStatus(api, patch, signal));
+    } catch (error) {
+      // The pod is gone, or another of that name has come: nobody wants to know any more.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  async #delete(api: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ports.deletePod(api, signal);
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}
+
+export interface StatusSenderPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How many requests may be under way. */
+  readonly atOnce: number;
+  /** The API's copy: of the pod, or of a static pod's mirror. */
+  readonly apiPod: (uid: PodUid) => IdentifiedPod | undefined;
+  readonly status: (uid: PodUid) => PodStatus | undefined;
+  readonly patchStatus: (api: IdentifiedPod, patch: object, signal: AbortSignal) => Promise<IdentifiedPod>;
+  /** The API's answer to a patch is newer than what the watch has brought. */
+  readonly onSent: (api: IdentifiedPod) => void;
+  /** The pod is being deleted, its end is in the API, and nothing of it is left here. */
+  readonly mayDelete: (uid: PodUid, api: IdentifiedPod) => boolean;
+  /** For good, and only this very pod. */
+  readonly deletePod: (api: IdentifiedPod, signal: AbortSignal) => Promise<void>;
+}
+
+/** Conditions of others are theirs: the API's version of them counts. */
+function mergeForeign(api: PodStatus, own: PodStatus): PodStatus {
+  const isOwn = ({ type }: PodCondition): boolean => ownConditions.has(type);
+  const ownList = (own.conditions ?? []).filter(
+    (condition) => isOwn(condition) || condition.reason === "TerminationByKubelet",
+  );
+  const foreign = (api.conditions ?? []).filter(
+    (condition) => !isOwn(condition) && !ownList.some(({ type }) => type === condition.type),
+  );
+  return { ...own, conditions: [...foreign, ...ownList] };
+}

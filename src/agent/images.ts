@@ -22,6 +22,7 @@ import {
   type IdentifiedPod,
   type PodUid,
   type RecordPodEvent,
+  type Secret,
   uidOf,
 } from "../model/index.ts";
 import { StartError, type StarterPorts } from "../runtime/index.ts";
@@ -36,6 +37,9 @@ export interface ImageParts {
   readonly surroundings: ProcessSurroundings;
   /** A container is about to be made from the image: it must not be collected now. */
   readonly onUse: (imageId: string) => void;
+  /** The pod's pull secrets as far as they can be read. */
+  readonly pullSecrets: (pod: IdentifiedPod, signal: AbortSignal) => Promise<readonly Secret[]>;
+  readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
 }
 
 /** What finding credentials needs of the process it runs in. */
@@ -76,24 +80,39 @@ export async function startImages(parts: ImageParts): Promise<StartedImages> {
     },
   );
   const prefetch = new ImagePrefetch(puller);
-  const requestOf = (
+  const requestOf = async (
     pod: IdentifiedPod,
     kind: ContainerKind,
     container: Container,
     sandboxConfig: PodSandboxConfig,
-  ): ImageRequest => ({ pod, ...imageOf({ kind, container }), pullSecrets: [], sandboxConfig, runtimeHandler: "" });
+    signal: AbortSignal,
+  ): Promise<ImageRequest> => ({
+    pod,
+    ...imageOf({ kind, container }),
+    pullSecrets: await parts.pullSecrets(pod, signal),
+    sandboxConfig,
+    runtimeHandler: parts.runtimeHandlerOf(pod),
+  });
   return {
     forgetPod(uid) {
       puller.backoff.forgetPod(uid);
       prefetch.forgetPod(uid);
     },
     onCollected: async (imageIds, before) => access?.prune(imageIds, before),
-    prefetchImage: (pod, kind, container, sandbox, signal) =>
-      prefetch.begin(requestOf(pod, kind, container, sandbox), signal),
+    prefetchImage(pod, kind, container, sandbox, signal) {
+      // Whoever needs the image later meets the same trouble and reports it.
+      requestOf(pod, kind, container, sandbox, signal).then(
+        (request) => prefetch.begin(request, signal),
+        () => {},
+      );
+    },
     async ensureImage(pod, kind, container, sandbox, signal) {
       const span = ledger.begin(uidOf(pod), "pull", container.image ?? "");
       try {
-        const { imageRef, image } = await prefetch.ensure(requestOf(pod, kind, container, sandbox), signal);
+        const { imageRef, image } = await prefetch.ensure(
+          await requestOf(pod, kind, container, sandbox, signal),
+          signal,
+        );
         span.end();
         return { ref: imageRef, uid: image.uid?.value, username: image.username };
       } catch (error) {

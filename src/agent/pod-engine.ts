@@ -73,6 +73,9 @@ export interface PodEngineParts {
   readonly legacyLogDir: string;
   readonly cgroups: PodSetupPorts["cgroups"];
   readonly volumes: PodVolumes;
+  readonly services: () => ContainerContext["services"];
+  /** The handler that the pod's RuntimeClass names; throws while the class is unknown. */
+  readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
   readonly readConfigMap: ContainerContext["readConfigMap"];
   readonly readSecret: ContainerContext["readSecret"];
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
@@ -148,7 +151,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     },
   });
   const sandboxContext = (pod: IdentifiedPod): SandboxContext => ({
-    ...sandboxContextOf(node, runtimeStatus.handlers, pod.spec.runtimeClassName ?? ""),
+    ...sandboxContextOf(node, runtimeStatus.handlers, parts.runtimeHandlerOf(pod)),
     volumeGroups: parts.volumes.groupsOf(uidOf(pod)),
   });
   const starter = new ContainerStarter({
@@ -166,7 +169,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       image,
       podIps: podIps(pod, observed),
       volumes: parts.volumes.of(uidOf(pod)),
-      services: { state: "none" },
+      services: parts.services(),
       readConfigMap: parts.readConfigMap,
       readSecret: parts.readSecret,
       readVolumeFile,
@@ -234,6 +237,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     isNameUnclaimed: (name) => relist.lastSuccessAt === undefined || registry.isUnclaimed(name),
     crashBackoff: parts.settings.crashBackoff,
     startSlots: parts.settings.startSlots,
+    isListed: (uid) => registry.get(uid) !== undefined,
     probes: {
       ensure: (pod) => probes.ensure(pod),
       observe: (pod, observed) => {

@@ -3,18 +3,21 @@ import { type Clock, Ledger, type Logger, type TaskScope } from "../base/index.t
 import type { AgentConfig } from "../config/index.ts";
 import { ContainerHints, type CriClient } from "../cri/index.ts";
 import { type CgroupLayout, isAppArmorEnabled, type Machine, nodeAddresses } from "../host/index.ts";
-import type { PodUid } from "../model/index.ts";
+import { readPullSecrets } from "../images/index.ts";
+import type { IdentifiedPod, PodUid } from "../model/index.ts";
 import {
   Admission,
   appArmorHandler,
   groupsPolicyHandler,
   hostPortsHandler,
   osHandler,
+  predicatesHandler,
   sysctlHandler,
 } from "../pods/index.ts";
-import { defaultUserIdPool, normalSysctlName, UserIds } from "../runtime/index.ts";
+import { defaultUserIdPool, type KnownServices, normalSysctlName, UserIds } from "../runtime/index.ts";
 import type { HealthRegistry, LocalViews } from "../server/index.ts";
 import { startCgroups } from "./cgroups.ts";
+import type { Cluster } from "./cluster.ts";
 import { eventsToLog } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
 import { hostNamespaceHandler } from "./host-namespaces.ts";
@@ -68,6 +71,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     log,
   });
   const ledger = new Ledger<PodUid>(clock);
+  const cluster = await joinClusterIfAny(parts, scope);
+  const runtimeHandlerOf = (pod: IdentifiedPod): string => runtimeHandler(pod, cluster);
   const images = await startImages({
     config,
     images: cri.images,
@@ -77,6 +82,15 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     recordEvent: events.pod,
     surroundings: parts.surroundings,
     onUse: (imageId) => imageGc.noteWanted(imageId),
+    runtimeHandlerOf,
+    pullSecrets: (pod, signal) =>
+      readPullSecrets(pod, {
+        recordEvent: events.pod,
+        getSecret: async (namespace, name) => {
+          const ref = { kind: "secret", namespace, name } as const;
+          return cluster?.objects.get(ref, "cached", signal).catch(() => undefined);
+        },
+      }),
   });
   const imageGc = await startImageCollection(
     {
@@ -90,7 +104,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     },
     scope,
   );
-  const mux = startSources({ ...parts, recordEvent: events.pod }, scope);
+  const mux = startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
   const cgroups = await startCgroups({
     config,
     node,
@@ -109,6 +123,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
       log,
       ledger,
       recordEvent: events.pod,
+      cluster,
       onReady: (uid) => engine.workers.wake(uid),
     },
     scope,
@@ -134,6 +149,15 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
           kernelVersion: machine.kernelVersion,
           normalName: normalSysctlName,
         }),
+        ...(cluster === undefined
+          ? []
+          : [
+              predicatesHandler({
+                node: () => cluster.node(),
+                allocatable: () => node.nodeAllocatable,
+                maxPods: () => kubelet.maxPods,
+              }),
+            ]),
         hostPortsHandler,
         appArmorHandler(await isAppArmorEnabled()),
         osHandler,
@@ -144,6 +168,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
       legacyLogDir,
       cgroups,
       ...volumes,
+      runtimeHandlerOf,
+      services: () => knownServices(cluster),
       images,
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
@@ -163,6 +189,12 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     },
     scope,
   );
+  if (cluster !== undefined) {
+    const { startApiSource, reportToApi } = await import("./cluster-pods.ts");
+    startApiSource({ cluster, rootDir: parts.rootDir, clock, log }, mux, scope);
+    const { statuses, workers } = engine;
+    reportToApi({ cluster, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
+  }
   keepCleaningOrphans(
     { volumes: volumes.volumes, clock, log: log.named("volumes"), knownPods: (signal) => engine.knownPods(signal) },
     scope,
@@ -172,6 +204,29 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };
   });
   return { views: engine.views, sourcesReady: () => mux.allReady() };
+}
+
+/** Most machines of one person never load the client for a cluster. */
+async function joinClusterIfAny(parts: AgentParts, scope: TaskScope): Promise<Cluster | undefined> {
+  const { config, clock, log, surroundings } = parts;
+  if (config.flags.kubeconfig === "") return undefined;
+  const { joinCluster } = await import("./cluster.ts");
+  return joinCluster({ config, clock, log, environment: surroundings.environment }, scope);
+}
+
+function knownServices(cluster: Cluster | undefined): KnownServices {
+  if (cluster === undefined) return { state: "none" };
+  return cluster.services.hasSynced ? { state: "read", services: cluster.services.list() } : { state: "unread" };
+}
+
+function runtimeHandler(pod: IdentifiedPod, cluster: Cluster | undefined): string {
+  const { runtimeClassName } = pod.spec;
+  if (runtimeClassName === undefined || runtimeClassName === "") return "";
+  // Without an API server there are no classes, so the name is taken for the handler's.
+  if (cluster === undefined) return runtimeClassName;
+  const found = cluster.runtimeClasses.get(undefined, runtimeClassName);
+  if (found === undefined) throw new Error(`RuntimeClass "${runtimeClassName}" not found`);
+  return found.handler;
 }
 
 function crashBackoff({ gates, kubelet }: AgentConfig): { readonly initialMs: number; readonly maxMs: number } {

@@ -13,13 +13,17 @@ import { reportManifests } from "./manifest-reports.ts";
 import type { AgentParts } from "./pods.ts";
 
 /** Starts the configured sources of pods; out comes the one stream that the engine reads. */
-export function startSources(parts: AgentParts & { readonly recordEvent: RecordPodEvent }, scope: TaskScope): PodMux {
+export function startSources(
+  parts: AgentParts & { readonly recordEvent: RecordPodEvent; readonly hasApi: boolean },
+  scope: TaskScope,
+): PodMux {
   const { config, clock, recordEvent } = parts;
   const { kubelet, flags, nodeName, gates } = config;
   const log = parts.log.named("sources");
   const sources: PodSource[] = [];
   if (kubelet.staticPodPath !== "") sources.push("file");
   if (kubelet.staticPodURL !== "") sources.push("http");
+  if (parts.hasApi) sources.push("api");
   const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
   // Without an API server, config maps and secrets come from manifests beside those of the pods.
   const standalone = flags.kubeconfig === "";

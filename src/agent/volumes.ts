@@ -5,6 +5,7 @@ import { runTool } from "../host/index.ts";
 import type { PodUid, RecordPodEvent } from "../model/index.ts";
 import type { NodeContext, ReadConfigMap, ReadSecret } from "../runtime/index.ts";
 import { LocalObjects, nodeKinds, type Objects, objectsBy, PodVolumes, TokenManager } from "../volumes/index.ts";
+import type { Cluster } from "./cluster.ts";
 
 export interface VolumeParts {
   readonly config: AgentConfig;
@@ -14,6 +15,7 @@ export interface VolumeParts {
   readonly log: Logger;
   readonly ledger: Ledger<PodUid>;
   readonly recordEvent: RecordPodEvent;
+  readonly cluster: Cluster | undefined;
   readonly onReady: (uid: PodUid) => void;
 }
 
@@ -30,7 +32,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
   const log = parts.log.named("volumes");
   const random = Math.random;
   const objects = startObjects(parts, scope);
-  const tokens = new TokenManager({ request: undefined, clock, log, random });
+  const tokens = new TokenManager({ request: parts.cluster?.requestToken, clock, log, random });
   const kinds = nodeKinds({
     clock,
     log,
@@ -69,10 +71,12 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
   };
 }
 
-function startObjects({ config, clock, log }: VolumeParts, scope: TaskScope): Objects | undefined {
+function startObjects({ config, clock, log, cluster }: VolumeParts, scope: TaskScope): Objects | undefined {
   const { staticPodPath, fileCheckFrequencyMs, syncFrequencyMs, configMapAndSecretChangeDetectionStrategy } =
     config.kubelet;
-  if (config.flags.kubeconfig !== "" || staticPodPath === "") return undefined;
+  const strategy = configMapAndSecretChangeDetectionStrategy;
+  if (cluster !== undefined) return objectsBy(strategy, cluster.objects, { clock, syncFrequencyMs });
+  if (staticPodPath === "") return undefined;
   const source = new LocalObjects({
     directory: staticPodPath,
     clock,
@@ -80,7 +84,7 @@ function startObjects({ config, clock, log }: VolumeParts, scope: TaskScope): Ob
     checkEveryMs: fileCheckFrequencyMs,
   });
   scope.spawn("local config maps and secrets", (signal) => source.run(signal));
-  return objectsBy(configMapAndSecretChangeDetectionStrategy, source, { clock, syncFrequencyMs });
+  return objectsBy(strategy, source, { clock, syncFrequencyMs });
 }
 
 const orphanCheckMs = 2 * 60_000;

@@ -1,5 +1,6 @@
 // Where desired pods come from (manifest files, a URL, the API) and how they become one stream of changes.
 export type { ApiReferencePolicy } from "./api-references.ts";
+export { ApiSource, isIdentified } from "./api-source.ts";
 export { FileSource, type FileSourceSettings } from "./file-source.ts";
 export {
   type HostNamespaceSettings,

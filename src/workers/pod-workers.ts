@@ -18,6 +18,7 @@ export class PodWorkers {
   readonly #keyed: KeyedWorkers<PodUid>;
   readonly #slots: StartSlots;
   readonly #goneListeners = new Set<(uid: PodUid) => void>();
+  readonly #finishedListeners = new Set<(uid: PodUid) => void>();
 
   constructor(scope: TaskScope, ports: WorkerPorts) {
     this.#ports = ports;
@@ -118,6 +119,11 @@ export class PodWorkers {
     return [...this.#workers.values()].flatMap(({ pod }) => pod ?? []);
   }
 
+  /** Called when nothing is left to do for a pod that is still listed. */
+  onFinished(listener: (uid: PodUid) => void): void {
+    this.#finishedListeners.add(listener);
+  }
+
   /** Called after a pod that nobody wants has left the node without a trace. */
   onGone(listener: (uid: PodUid) => void): void {
     this.#goneListeners.add(listener);
@@ -157,7 +163,9 @@ export class PodWorkers {
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
       case "finished":
-        if (isUnwanted(state)) await this.#leave(worker, signal);
+        // The API keeps a deleted pod until we have told it how the pod ended.
+        if (isUnwanted(state) && !this.#ports.isListed(worker.uid)) await this.#leave(worker, signal);
+        else for (const listener of this.#finishedListeners) listener(worker.uid);
         this.#wakeNamesakes(worker);
         return { type: "settled" };
     }

@@ -33,6 +33,8 @@ export interface WorkerPorts {
   /** Whether the runtime has, or may have, a pod of this full name that nobody has claimed or begun to stop yet. */
   readonly isNameUnclaimed: (fullName: string) => boolean;
   readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
+  /** Whether a source still lists the pod, if only as one being deleted. */
+  readonly isListed: (uid: PodUid) => boolean;
   /** How many pods may be starting at once. */
   readonly startSlots: number;
 }

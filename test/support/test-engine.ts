@@ -161,6 +161,8 @@ export class TestEngine implements AsyncDisposable {
         admission: new Admission(handlers),
         node: exampleContext({ rootDir, podLogsDir: join(rootDir, "logs") }),
         hostIPs: ["10.0.0.1"],
+        services: () => ({ state: "none" }),
+        runtimeHandlerOf: () => "",
         legacyLogDir: join(rootDir, "links"),
         cgroups: { async ensure() {}, async remove() {} },
         volumes: new PodVolumes(scope, {

@@ -1,0 +1,137 @@
+import { join } from "node:path";
+import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { resources } from "../kube/index.ts";
+import { fullName, type IdentifiedPod, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../model/index.ts";
+import { MirrorPods } from "../pods/index.ts";
+import { ApiSource, type PodMux } from "../sources/index.ts";
+import { StatusSender, type StatusStore } from "../status/index.ts";
+import type { PodWorkers } from "../workers/index.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** Pods from the API go into the stream of wanted pods. */
+export function startApiSource(
+  parts: { readonly cluster: Cluster; readonly rootDir: string; readonly clock: Clock; readonly log: Logger },
+  mux: PodMux,
+  scope: TaskScope,
+): void {
+  const { cluster, clock } = parts;
+  const source = new ApiSource(
+    { checkpoint: join(parts.rootDir, "nodelet", "api-pods.json") },
+    {
+      clock,
+      log: parts.log.named("sources"),
+      hasSynced: () => cluster.pods.hasSynced,
+      pods: () => cluster.pods.list(),
+      deliver: (pods, signal) => mux.set("api", pods, signal),
+    },
+  );
+  cluster.pods.onChange(() => source.wake());
+  scope.spawn("first list of the API's pods", async (signal) => {
+    await cluster.pods.synced(signal);
+    source.wake();
+  });
+  scope.spawn("the API's pods", (signal) => source.run(signal));
+}
+
+const requestsAtOnce = 8;
+
+/** Statuses go to the API, and static pods get their mirrors there. */
+export function reportToApi(
+  parts: {
+    readonly cluster: Cluster;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly statuses: StatusStore;
+    readonly workers: PodWorkers;
+    /** The pods that are wanted, of all sources, mirrors too. */
+    readonly wanted: () => readonly IdentifiedPod[];
+  },
+  scope: TaskScope,
+): void {
+  const { cluster, clock, statuses, workers } = parts;
+  const log = parts.log.named("status");
+  const api = cluster.clients.main;
+  /** Newer than the watch: what the API answered to our own patches. */
+  const answers = new Map<string, IdentifiedPod>();
+  const newest = (pod: IdentifiedPod | undefined): IdentifiedPod | undefined => {
+    const answer = pod === undefined ? undefined : answers.get(pod.metadata.uid);
+    return answer !== undefined && isNewer(answer, pod) ? answer : pod;
+  };
+  const apiPods = (): readonly IdentifiedPod[] => cluster.pods.list();
+  const mirrorOf = (name: string): IdentifiedPod | undefined =>
+    apiPods().find((pod) => isMirrorPod(pod) && fullName(pod) === name);
+  const staticPod = (name: string): IdentifiedPod | undefined =>
+    parts.wanted().find((pod) => isStaticPod(pod) && fullName(pod) === name);
+  const apiPodOf = (uid: PodUid): IdentifiedPod | undefined => {
+    const own = apiPods().find((pod) => pod.metadata.uid === uid);
+    if (own !== undefined) return newest(own);
+    const wanted = parts.wanted().find((pod) => uidOf(pod) === uid);
+    return wanted !== undefined && isStaticPod(wanted) ? newest(mirrorOf(fullName(wanted))) : undefined;
+  };
+  const sender = new StatusSender(scope, {
+    clock,
+    log,
+    atOnce: requestsAtOnce,
+    apiPod: apiPodOf,
+    status: (uid) => statuses.get(uid),
+    patchStatus: async (pod, body, signal) => {
+      const { namespace, name } = pod.metadata;
+      const ref = { namespace, name, subresource: "status" };
+      return (await api.patch(resources.pods, ref, { type: "strategic", body }, signal)) as IdentifiedPod;
+    },
+    onSent: (pod) => answers.set(pod.metadata.uid, pod),
+    mayDelete: (uid, pod) => {
+      const { phase } = statuses.get(uid) ?? {};
+      const isOver = phase === "Succeeded" || phase === "Failed";
+      const step = workers.stateOf(uid)?.step;
+      const isDone = step === undefined || step === "finished";
+      return pod.metadata.deletionTimestamp !== undefined && !isMirrorPod(pod) && isOver && isDone;
+    },
+    deletePod: (pod, signal) => remove(cluster, pod, signal),
+  });
+  const mirrors = new MirrorPods(scope, {
+    clock,
+    log: log.named("mirrors"),
+    staticPod,
+    isTerminating: (name) => workers.pods().some((pod) => isStaticPod(pod) && fullName(pod) === name),
+    mirrorPod: mirrorOf,
+    node: () => cluster.node(),
+    create: async (pod, signal) => {
+      await api.create(resources.pods, { namespace: pod.metadata?.namespace }, pod, signal);
+    },
+    delete: (pod, signal) => remove(cluster, pod, signal),
+  });
+  const wakeMirrors = (): void => {
+    for (const pod of parts.wanted()) if (isStaticPod(pod)) mirrors.wake(fullName(pod));
+  };
+  statuses.onChange((pod) => {
+    sender.wake(uidOf(pod));
+    if (isStaticPod(pod)) mirrors.wake(fullName(pod));
+  });
+  workers.onFinished((uid) => sender.wake(uid));
+  workers.onGone((uid) => {
+    sender.forget(uid);
+    for (const pod of apiPods()) if (isMirrorPod(pod)) mirrors.wake(fullName(pod));
+  });
+  cluster.pods.onChange((change) => {
+    const { object } = change;
+    if (change.type === "deleted") answers.delete(object.metadata.uid);
+    if (isMirrorPod(object)) {
+      mirrors.wake(fullName(object));
+      const own = staticPod(fullName(object));
+      if (own !== undefined) sender.wake(uidOf(own));
+    } else sender.wake(uidOf(object));
+  });
+  cluster.nodes.onChange(wakeMirrors);
+}
+
+async function remove(cluster: Cluster, pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
+  const { namespace, name, uid } = pod.metadata;
+  const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+  await cluster.clients.main.delete(resources.pods, { namespace, name }, options, signal);
+}
+
+function isNewer(a: IdentifiedPod, b: IdentifiedPod | undefined): boolean {
+  const version = (pod: IdentifiedPod | undefined): bigint => BigInt(pod?.metadata.resourceVersion ?? "0");
+  return version(a) > version(b);
+}

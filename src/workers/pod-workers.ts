@@ -163,8 +163,9 @@ export class PodWorkers {
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
       case "finished":
+        if (isUnwanted(state)) await this.#clear(worker, signal);
         // The API keeps a deleted pod until we have told it how the pod ended.
-        if (isUnwanted(state) && !this.#ports.isListed(worker.uid)) await this.#leave(worker, signal);
+        if (isUnwanted(state) && !this.#ports.isListed(worker.uid)) this.#leave(worker);
         else for (const listener of this.#finishedListeners) listener(worker.uid);
         this.#wakeNamesakes(worker);
         return { type: "settled" };
@@ -204,9 +205,14 @@ export class PodWorkers {
     return false;
   }
 
-  async #leave(worker: Worker, signal: AbortSignal): Promise<void> {
+  async #clear(worker: Worker, signal: AbortSignal): Promise<void> {
+    if (worker.isCleared) return;
+    await this.#ports.setup.removeContent(worker.uid, signal);
+    worker.isCleared = true;
+  }
+
+  #leave(worker: Worker): void {
     const { uid, returning } = worker;
-    await this.#ports.setup.removeContent(uid, signal);
     this.#ports.statuses.delete(uid);
     this.#ports.observer.forget(uid);
     this.#ports.ledger.forget(uid);

@@ -19,6 +19,8 @@ export interface Worker {
   stale: boolean;
   /** Directories, cgroup and volumes were set up by this run of the agent. */
   prepared: boolean;
+  /** Containers, sandboxes, logs and directories have been removed. */
+  isCleared: boolean;
   /** When the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
   killDeadline: number | undefined;
   readonly preStopDone: Set<string>;
@@ -51,6 +53,7 @@ export function newWorker(
     returning: undefined,
     stale: true,
     prepared: false,
+    isCleared: false,
     killDeadline: undefined,
     preStopDone: new Set(),
     waiting: new Map(),

@@ -1,19 +1,22 @@
-import { type Clock, type Logger, TaskScope } from "../base/index.ts";
+import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import {
+  EventRecorder,
+  getObject,
   Informer,
-  isNotFound,
   type KubeClient,
   KubeClients,
   type KubeObject,
   loadKubeconfig,
+  ObjectWatches,
   type Resource,
+  requestToken,
   resources,
   withoutManagedFields,
 } from "../kube/index.ts";
 import type { IdentifiedPod, Node, Pod, RuntimeClass, Service, TokenRequest } from "../model/index.ts";
 import { isIdentified } from "../sources/index.ts";
-import type { ObjectSource } from "../volumes/index.ts";
+import type { ObjectKind, ObjectKinds, ObjectSource } from "../volumes/index.ts";
 
 /** The agent's side of a cluster: clients, and copies of what it must know at any time. */
 export interface Cluster {
@@ -23,6 +26,7 @@ export interface Cluster {
   readonly runtimeClasses: Informer<RuntimeClass>;
   readonly nodes: Informer<Node>;
   readonly objects: ObjectSource;
+  readonly events: EventRecorder;
   node(): Node | undefined;
   requestToken(
     namespace: string,
@@ -44,6 +48,7 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
   const { config, clock, environment } = parts;
   const { kubelet, flags, nodeName, reportedVersion } = config;
   const log = parts.log.named("kube");
+  const { random } = Math;
   const clients = new KubeClients(
     await loadKubeconfig(flags.kubeconfig),
     {
@@ -62,11 +67,13 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
   ): Informer<Kind, Kept> => {
     const informer = new Informer<Kind, Kept>(
       { resource, keep, ...(fieldSelector === undefined ? {} : { fieldSelector }) },
-      { client: clients.main, clock, log, random: Math.random },
+      { client: clients.main, clock, log, random },
     );
     scope.spawn(`follow ${resource.plural}`, (signal) => informer.run(signal));
     return informer;
   };
+  const events = new EventRecorder(nodeName, { client: clients.events, clock, log: log.named("events"), random });
+  scope.spawn("events", (signal) => events.run(signal));
   const nodes = follow(resources.nodes, `metadata.name=${nodeName}`, withoutManagedFields);
   return {
     clients,
@@ -78,42 +85,20 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
     services: follow(resources.services, "spec.clusterIP!=None", withoutManagedFields),
     runtimeClasses: follow(resources.runtimeClasses, undefined, withoutManagedFields),
     node: () => nodes.get(undefined, nodeName),
-    objects: objectSource(clients.main, { clock, log }, scope),
-    requestToken: async (namespace, serviceAccount, spec, signal) => {
-      const body: TokenRequest = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
-      const ref = { namespace, name: serviceAccount, subresource: "token" };
-      return await clients.main.create(resources.serviceAccounts, ref, body, signal);
-    },
+    objects: objectSource(clients.main, new ObjectWatches(scope, { client: clients.main, clock, log, random })),
+    requestToken: (namespace, serviceAccount, spec, signal) =>
+      requestToken(clients.main, namespace, serviceAccount, spec, signal),
+    events,
   };
 }
 
 /** Config maps and secrets by name: a node may read only those that its pods use, so each is followed by itself. */
-function objectSource(client: KubeClient, ports: { clock: Clock; log: Logger }, scope: TaskScope): ObjectSource {
+function objectSource(client: KubeClient, watches: ObjectWatches): ObjectSource {
   const kinds = { configmap: resources.configMaps, secret: resources.secrets } as const;
+  // The kind of a reference decides the kind of the object, which the compiler can't follow through the table.
+  const resourceOf = <Kind extends ObjectKind>(kind: Kind) => kinds[kind] as unknown as Resource<ObjectKinds[Kind]>;
   return {
-    async get({ kind, namespace, name }, freshness, signal) {
-      const options = freshness === "cached" ? { resourceVersion: "0" } : {};
-      try {
-        return (await client.get(kinds[kind], { namespace, name }, options, signal)) as never;
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
-    },
-    watch({ kind, namespace, name }, onObject) {
-      const own = new TaskScope(scope.signal);
-      const informer = new Informer<KubeObject>(
-        { resource: kinds[kind], namespace, fieldSelector: `metadata.name=${name}`, keep: withoutManagedFields },
-        { client, ...ports, random: Math.random },
-      );
-      const tell = (): void => onObject(informer.get(namespace, name) as never);
-      informer.onChange(tell);
-      own.spawn(`follow ${kind} ${namespace}/${name}`, (signal) => informer.run(signal));
-      own.spawn(`first look at ${kind} ${namespace}/${name}`, async (signal) => {
-        await informer.synced(signal);
-        tell();
-      });
-      return { [Symbol.dispose]: () => void own.stop() };
-    },
+    get: ({ kind, ...object }, freshness, signal) => getObject(client, resourceOf(kind), object, freshness, signal),
+    watch: ({ kind, ...object }, onObject) => watches.watch(resourceOf(kind), object, onObject),
   };
 }

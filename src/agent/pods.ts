@@ -18,7 +18,7 @@ import { defaultUserIdPool, type KnownServices, normalSysctlName, UserIds } from
 import type { HealthRegistry, LocalViews } from "../server/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
-import { eventsToLog } from "./event-log.ts";
+import { eventsTo } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
 import { hostNamespaceHandler } from "./host-namespaces.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
@@ -57,7 +57,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
   const { config, clock, log, cri, machine } = parts;
   const { kubelet, flags } = config;
   const podsDir = join(parts.rootDir, "pods");
-  const events = eventsToLog(log.named("events"), config.nodeName);
+  const cluster = await joinClusterIfAny(parts, scope);
+  const events = eventsTo(cluster, log.named("events"), config.nodeName);
   const userIds = new UserIds(podsDir, defaultUserIdPool(kubelet.userNamespaces?.idsPerPod));
   await userIds.restore();
   const hostIPs = await nodeAddresses(flags.nodeIPs);
@@ -71,7 +72,6 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     log,
   });
   const ledger = new Ledger<PodUid>(clock);
-  const cluster = await joinClusterIfAny(parts, scope);
   const runtimeHandlerOf = (pod: IdentifiedPod): string => runtimeHandler(pod, cluster);
   const images = await startImages({
     config,

@@ -2,5 +2,5 @@
 export { Admission, type AdmissionHandler, type AdmissionVerdict } from "./admission.ts";
 export { appArmorHandler, groupsPolicyHandler, hostPortsHandler, osHandler, sysctlHandler } from "./handlers.ts";
 export { MirrorPods } from "./mirror-pods.ts";
-export { allocatableOf, predicatesHandler } from "./predicates.ts";
+export { predicatesHandler } from "./predicates.ts";
 export { PodRegistry, type RegistryPorts } from "./registry.ts";

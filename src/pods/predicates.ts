@@ -1,6 +1,5 @@
 import {
   addAmounts,
-  amountsOf,
   type IdentifiedPod,
   isStaticPod,
   milliUnits,
@@ -133,9 +132,4 @@ function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): 
   if (key !== undefined && key !== "" && key !== taint.key) return false;
   if (operator === "Exists") return true;
   return key !== undefined && key !== "" && (value ?? "") === (taint.value ?? "");
-}
-
-/** What a node's status says pods may use. */
-export function allocatableOf(node: Node | undefined): ResourceAmounts {
-  return amountsOf(node?.status?.allocatable);
 }

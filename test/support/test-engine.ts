@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type PodEngine, type PodEngineParts, startPodEngine } from "../../src/agent/pod-engine.ts";
+import { type PodEngine, startPodEngine } from "../../src/agent/pod-engine.ts";
+import type { PodEngineParts } from "../../src/agent/pod-engine-parts.ts";
 import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/base/index.ts";
 import { ContainerHints, CriError } from "../../src/cri/index.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "../../src/hollow/index.ts";

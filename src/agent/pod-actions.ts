@@ -1,0 +1,151 @@
+import { join } from "node:path";
+import type { TaskScope } from "../base/index.ts";
+import { containerHash, type IdentifiedPod, newestOf, type ObservedPod, uidOf } from "../model/index.ts";
+import { FileProbeStore, Probes, probeRunner } from "../probes/index.ts";
+import {
+  anywhere,
+  ContainerKiller,
+  ContainerRemoval,
+  ContainerStarter,
+  LifecycleHooks,
+  noDeviceGrants,
+  PodObserver,
+  RuntimeStatus,
+  removePodLogs,
+  type SandboxContext,
+} from "../runtime/index.ts";
+import { readVolumeFile } from "../volumes/index.ts";
+import { PodMemoryFiles, type ProbesPort } from "../workers/index.ts";
+import { execThrough } from "./exec.ts";
+import { sandboxContextOf } from "./node-context.ts";
+import type { PodEngineParts } from "./pod-engine-parts.ts";
+import { PodSetup } from "./pod-setup.ts";
+
+/** Everything by which pods are seen and acted upon; what decides about them is connected in pod-engine.ts. */
+export interface PodActions {
+  readonly observer: PodObserver;
+  readonly memory: PodMemoryFiles;
+  readonly runtimeStatus: RuntimeStatus;
+  readonly probes: Probes;
+  readonly probesPort: ProbesPort;
+  readonly killer: ContainerKiller;
+  readonly setup: PodSetup;
+  readonly starter: ContainerStarter;
+  readonly removal: ContainerRemoval;
+}
+
+export function buildPodActions(
+  parts: PodEngineParts & { readonly onRuntimeChange: () => void },
+  scope: TaskScope,
+): PodActions {
+  const { clock, log, ledger, runtime, node, recordPodEvent } = parts;
+  const podsDir = join(node.rootDir, "pods");
+  const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
+  const removal = new ContainerRemoval(logs, { runtime, log });
+  const observer = new PodObserver({ runtime, clock });
+  const memory = new PodMemoryFiles(scope, { podsDir, log: log.named("memory") });
+  const runtimeStatus = new RuntimeStatus({ runtime, clock, log, onChange: parts.onRuntimeChange });
+  const exec = execThrough(runtime);
+  const probes = new Probes({
+    clock,
+    log: log.named("probes"),
+    scope,
+    recordEvent: recordPodEvent,
+    ledger,
+    run: probeRunner(exec, clock, { concurrency: 8, runtimeTimeoutMs: parts.settings.runtimeRequestTimeoutMs }),
+    store: new FileProbeStore(podsDir, log.named("probes")),
+  });
+  const podIps = (pod: IdentifiedPod, observed: ObservedPod | undefined): readonly string[] =>
+    pod.spec.hostNetwork === true ? parts.hostIPs : (observed?.ips ?? []);
+  const hooks = new LifecycleHooks({
+    clock,
+    scope,
+    exec,
+    ledger,
+    recordEvent: recordPodEvent,
+    podIps: async (pod, signal) => podIps(pod, await observer.inspect(uidOf(pod), signal)),
+  });
+  const killer = new ContainerKiller({
+    runtime,
+    clock,
+    log,
+    ledger,
+    recordEvent: recordPodEvent,
+    runPreStop: (pod, container, { id }, signal) => hooks.preStop({ pod, container, id }, signal),
+  });
+  const setup = new PodSetup({
+    podsDir,
+    ledger,
+    recordEvent: recordPodEvent,
+    volumes: parts.volumes,
+    cgroups: parts.cgroups,
+    removeFromRuntime: async (uid, signal) => {
+      const observed = await observer.inspect(uid, signal);
+      await Promise.all(observed.containers.map((container) => removal.remove(container, signal)));
+      await Promise.all(
+        observed.sandboxes.map(({ id: podSandboxId }) => runtime.removePodSandbox({ podSandboxId }, { signal })),
+      );
+      await removePodLogs(node.podLogsDir, (owner) => owner === uid, signal);
+    },
+    forget: (uid) => {
+      memory.forget(uid);
+      parts.onGone(uid);
+    },
+  });
+  const sandboxContext = (pod: IdentifiedPod): SandboxContext => ({
+    ...sandboxContextOf(node, runtimeStatus.handlers, parts.runtimeHandlerOf(pod)),
+    volumeGroups: parts.volumes.groupsOf(uidOf(pod)),
+  });
+  const starter = new ContainerStarter({
+    runtime,
+    clock,
+    log,
+    ledger,
+    recordEvent: recordPodEvent,
+    recordNodeEvent: parts.recordNodeEvent,
+    hashOf: containerHash,
+    noteOwner: (id, uid) => observer.noteOwner(id, uid),
+    sandboxContext: async (pod) => sandboxContext(pod),
+    containerContext: async ({ pod, observed, image }) => ({
+      ...sandboxContext(pod),
+      image,
+      podIps: podIps(pod, observed),
+      volumes: parts.volumes.of(uidOf(pod)),
+      services: parts.services(),
+      readConfigMap: parts.readConfigMap,
+      readSecret: parts.readSecret,
+      readVolumeFile,
+      placement: anywhere,
+      devices: noDeviceGrants,
+      subPaths: parts.volumes.subPaths,
+      containerIdOf: (name) => newestOf(observed, name)?.id,
+    }),
+    ensureImage: parts.images.ensureImage,
+    prefetchImage: parts.images.prefetchImage,
+    runPostStart: async (pod, container, id, signal) => {
+      const result = await hooks.postStart({ pod, container, id }, signal);
+      return result.type === "failed" ? result.message : undefined;
+    },
+    killAfterFailedHook: async (pod, id, signal) => {
+      const found = (await observer.inspect(uidOf(pod), signal)).containers.find((candidate) => candidate.id === id);
+      if (found === undefined) return;
+      const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? 30;
+      const message = "FailedPostStartHook";
+      await killer.killContainer({ pod, container: found, graceSeconds, message, preStopDone: new Set() }, signal);
+    },
+    removeContainer: (container, signal) => removal.remove(container, signal),
+    legacyLogs: logs,
+  });
+  const probesPort: ProbesPort = {
+    ensure: (pod) => probes.ensure(pod),
+    observe: (pod, observed) => {
+      const containers = new Map(observed.containers.toReversed().map((container) => [container.name, container]));
+      const podIp = podIps(pod, observed)[0];
+      probes.observe(uidOf(pod), { containers, podIp, hostIp: parts.hostIPs[0] });
+    },
+    beginTermination: (uid) => probes.beginTermination(uid),
+    remove: (uid) => probes.remove(uid),
+    result: (uid, container, kind) => probes.result(uid, container.name, kind, container.id),
+  };
+  return { observer, memory, runtimeStatus, probes, probesPort, killer, setup, starter, removal };
+}

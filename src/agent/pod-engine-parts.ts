@@ -1,0 +1,47 @@
+import type { Clock, Ledger, Logger } from "../base/index.ts";
+import type { ContainerHint, RuntimeService } from "../cri/index.ts";
+import type { IdentifiedPod, PodUid, RecordNodeEvent, RecordPodEvent } from "../model/index.ts";
+import type { Admission } from "../pods/index.ts";
+import type { ContainerContext, NodeContext, StarterPorts } from "../runtime/index.ts";
+import type { PodMux } from "../sources/index.ts";
+import type { PodVolumes } from "../volumes/index.ts";
+import type { PodSetupPorts } from "./pod-setup.ts";
+
+/** What the pod engine is built from. */
+export interface PodEngineParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly runtime: RuntimeService;
+  readonly runtimeName: string;
+  readonly hints: {
+    readonly source: string | undefined;
+    subscribe(signal: AbortSignal): AsyncIterable<ContainerHint>;
+  };
+  readonly mux: PodMux;
+  readonly admission: Admission;
+  readonly node: NodeContext;
+  readonly hostIPs: readonly string[];
+  readonly legacyLogDir: string;
+  readonly cgroups: PodSetupPorts["cgroups"];
+  readonly volumes: PodVolumes;
+  readonly services: () => ContainerContext["services"];
+  /** The handler that the pod's RuntimeClass names; throws while the class is unknown. */
+  readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
+  readonly readConfigMap: ContainerContext["readConfigMap"];
+  readonly readSecret: ContainerContext["readSecret"];
+  readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
+  readonly recordPodEvent: RecordPodEvent;
+  readonly recordNodeEvent: RecordNodeEvent;
+  /** Nothing of the pod is left on the node. */
+  readonly onGone: (uid: PodUid) => void;
+  readonly settings: {
+    readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
+    readonly startSlots: number;
+    readonly runtimeRequestTimeoutMs: number;
+    readonly minimumContainerAgeMs: number;
+    readonly maxDeadPerContainer: number;
+    /** Negative: no limit. */
+    readonly maxDeadContainers: number;
+  };
+}

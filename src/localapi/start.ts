@@ -7,10 +7,11 @@ import { TokenSigner } from "./auth/tokens.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { runNamespaces } from "./controllers/namespaces.ts";
 import { Api } from "./http/api.ts";
-import { handlePath } from "./http/paths.ts";
+import { pathHandler } from "./http/paths.ts";
 import { ApiHttpServer } from "./http/server.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import type { World } from "./rest/world.ts";
+import { specialHandlers } from "./special/index.ts";
 import { Store } from "./store/store.ts";
 import { strategyOf } from "./strategies/index.ts";
 
@@ -54,13 +55,10 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
   const bootstrapToken = `${randomBytes(3).toString("hex")}.${randomBytes(8).toString("hex")}`;
   const bootstrapper = { name: "system:bootstrap:nodelet", groups: ["system:bootstrappers"] };
   const staticTokens = new Map([[bootstrapToken, bootstrapper]]);
-  const api = new Api({
-    world,
-    authenticator: new Authenticator({ clock, store, signer, staticTokens }),
-    authorizer: new Authorizer(store, options.grants ?? []),
-    special: new Map(),
-    handlePath,
-  });
+  const authenticator = new Authenticator({ clock, store, signer, staticTokens });
+  const authorizer = new Authorizer(store, options.grants ?? []);
+  const special = specialHandlers({ authenticator, authorizer, signer });
+  const api = new Api({ world, authenticator, authorizer, special, handlePath: pathHandler(signer) });
   const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem }, api, log);
   const { port } = await server.listen(listen.host, listen.port);
   const url = `https://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;

@@ -24,7 +24,10 @@ export interface ApiRequest {
 export type SpecialHandler = (call: SpecialCall, world: World) => Promise<Reply> | Reply;
 
 export interface SpecialCall extends Omit<ResourceCall, "kind"> {
+  readonly method: string;
   readonly rest: string;
+  /** The body as it comes. */
+  readonly stream: AsyncIterable<unknown>;
 }
 
 export interface ApiParts {
@@ -63,8 +66,10 @@ export class Api {
   async #serveResource(info: ResourceRequest, request: ApiRequest, user: User): Promise<Reply> {
     const { special, world } = this.#parts;
     const { group, version, resource, subresource } = info;
-    const call = {
+    const call: SpecialCall = {
       ...info,
+      method: request.method,
+      stream: request.stream,
       query: request.url.searchParams,
       contentType: request.contentType,
       accept: request.accept,

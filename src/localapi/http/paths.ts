@@ -1,3 +1,6 @@
+import type { TokenSigner } from "../auth/tokens.ts";
+import { discover } from "../discovery/discovery.ts";
+import { openApi } from "../openapi/openapi.ts";
 import type { ApiRequest } from "./api.ts";
 import { json, type Reply, text } from "./reply.ts";
 import type { PathRequest } from "./request-info.ts";
@@ -7,6 +10,8 @@ const version = {
   minor: "34",
   emulationMajor: "1",
   emulationMinor: "34",
+  minCompatibilityMajor: "1",
+  minCompatibilityMinor: "33",
   gitVersion: "v1.34.0+nodelet",
   gitCommit: "",
   gitTreeState: "",
@@ -16,17 +21,29 @@ const version = {
   platform: "linux/amd64",
 };
 
-/** Answers what is not about objects. */
-export function handlePath({ path }: PathRequest, _request: ApiRequest): Reply | undefined {
-  switch (path) {
-    case "/healthz":
-    case "/livez":
-    case "/readyz":
-      return text("ok");
-    case "/version":
-    case "/version/":
-      return json(version);
-    default:
-      return undefined;
-  }
+/** Answers what is not about objects: health, version, discovery, the keys that tokens are signed with. */
+export function pathHandler(signer: TokenSigner): (path: PathRequest, request: ApiRequest) => Reply | undefined {
+  return ({ path }, { accept }) => {
+    switch (path) {
+      case "/healthz":
+      case "/livez":
+      case "/readyz":
+        return text("ok");
+      case "/version":
+      case "/version/":
+        return json(version);
+      case "/openid/v1/jwks":
+        return json(signer.keySet());
+      case "/.well-known/openid-configuration":
+        return json({
+          issuer: signer.issuer,
+          jwks_uri: `${signer.issuer}/openid/v1/jwks`,
+          response_types_supported: ["id_token"],
+          subject_types_supported: ["public"],
+          id_token_signing_alg_values_supported: ["ES256"],
+        });
+      default:
+        return path.startsWith("/openapi/") ? openApi(path) : discover(path, accept);
+    }
+  };
 }

@@ -2,26 +2,67 @@ import type { JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Page } from "../rest/list.ts";
+import type { WatchEvent } from "../rest/watch.ts";
+import { type IncludedObject, table, wantsTable } from "../tables/table.ts";
 
-/** An object in the form its kind shows. */
-export function presentObject(kind: Kind, object: ApiObject): ApiObject {
-  return kind.form === undefined ? object : kind.form.fromStored(object);
-}
+/** Turns objects as they are stored into what a client asked to see of them. */
+export class Presenter {
+  readonly #kind: Kind;
+  readonly #asTable: boolean;
+  readonly #include: IncludedObject;
+  readonly #nowMs: () => number;
+  #hasSentColumns = false;
 
-export function presentList(kind: Kind, page: Page): JsonObject {
-  return {
-    kind: `${kind.kind}List`,
-    apiVersion: apiVersionOf(kind),
-    metadata: listMetadata(page),
-    items: page.items.map((object) => {
+  constructor(kind: Kind, accept: string, query: URLSearchParams, nowMs: () => number) {
+    this.#kind = kind;
+    this.#asTable = wantsTable(accept);
+    const include = query.get("includeObject");
+    this.#include = include === "None" || include === "Object" ? include : "Metadata";
+    this.#nowMs = nowMs;
+  }
+
+  object(object: ApiObject): JsonObject {
+    if (!this.#asTable) return this.#shown(object);
+    return this.#table([object], { resourceVersion: object.metadata.resourceVersion });
+  }
+
+  list(page: Page): JsonObject {
+    const metadata = listMetadata(page);
+    if (this.#asTable) return this.#table(page.items, metadata);
+    const items = page.items.map((object) => {
       // The list says of what kind its items are.
-      const { apiVersion, kind: name, ...rest } = presentObject(kind, object);
+      const { apiVersion, kind, ...rest } = this.#shown(object);
       return rest;
-    }),
-  };
+    });
+    return { kind: `${this.#kind.kind}List`, apiVersion: apiVersionOf(this.#kind), metadata, items };
+  }
+
+  event(event: WatchEvent): { readonly type: string; readonly object: JsonObject } {
+    if (event.type === "ERROR") return event;
+    if (!this.#asTable) return { type: event.type, object: this.#shown(event.object) };
+    const { metadata } = event.object;
+    const objects = event.type === "BOOKMARK" ? [] : [event.object];
+    const { annotations } = metadata;
+    const tableMetadata = {
+      resourceVersion: metadata.resourceVersion,
+      ...(event.type === "BOOKMARK" && { annotations }),
+    };
+    return { type: event.type, object: this.#table(objects, tableMetadata) };
+  }
+
+  #shown(object: ApiObject): ApiObject {
+    return this.#kind.form === undefined ? object : this.#kind.form.fromStored(object);
+  }
+
+  /** The columns are told once; the tables of later events do without. */
+  #table(objects: readonly ApiObject[], metadata: JsonObject): JsonObject {
+    const withColumns = !this.#hasSentColumns;
+    this.#hasSentColumns = true;
+    return table(this.#kind, objects, metadata, { include: this.#include, withColumns, nowMs: this.#nowMs() });
+  }
 }
 
-export function listMetadata({ resourceVersion, continue: token, remainingItemCount }: Page): JsonObject {
+function listMetadata({ resourceVersion, continue: token, remainingItemCount }: Page): JsonObject {
   return {
     resourceVersion,
     ...(token !== undefined && { continue: token }),

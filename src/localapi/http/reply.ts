@@ -1,12 +1,14 @@
+import type { Readable } from "node:stream";
 import type { JsonObject } from "../json.ts";
-import type { WatchSink } from "../rest/watch.ts";
 
 /** What a handler answers with. */
 export type Reply =
   | { readonly type: "json"; readonly code: number; readonly body: JsonObject; readonly contentType?: string }
   | { readonly type: "text"; readonly code: number; readonly text: string }
-  /** A stream of events; `start` returns how to stop it. */
-  | { readonly type: "watch"; start(sink: WatchSink): () => void };
+  /** What someone else answers, passed on as it comes. */
+  | { readonly type: "stream"; readonly code: number; readonly contentType: string; readonly body: Readable }
+  /** Events; `start` returns how to stop them. */
+  | { readonly type: "watch"; start(send: (event: JsonObject) => void, end: () => void): () => void };
 
 export function json(body: JsonObject, code = 200): Reply {
   return { type: "json", code, body };

@@ -11,7 +11,7 @@ import { ApiError } from "../api-error.ts";
 import type { Api, ApiRequest } from "./api.ts";
 import { certificateOf } from "./credentials.ts";
 import type { Reply } from "./reply.ts";
-import { streamWatch } from "./watch-stream.ts";
+import { flushHead, streamWatch } from "./watch-stream.ts";
 
 export interface ServerOptions {
   readonly certPem: string;
@@ -99,6 +99,13 @@ export class ApiHttpServer {
       case "text":
         response.writeHead(reply.code, { "content-type": "text/plain; charset=utf-8" });
         response.end(reply.text);
+        break;
+      case "stream":
+        response.writeHead(reply.code, { "content-type": reply.contentType });
+        response.once("close", () => reply.body.destroy());
+        // Whoever waits for the first line of a log shall know that the log is there.
+        flushHead(response);
+        reply.body.on("error", () => response.destroy()).pipe(response);
         break;
       case "watch":
         streamWatch(reply, response);

@@ -16,8 +16,8 @@ export function streamWatch(reply: Reply & { readonly type: "watch" }, response:
   response.once("error", close);
   response.writeHead(200, { "content-type": "application/json" });
   flushHead(response);
-  stop = reply.start({
-    send(event) {
+  stop = reply.start(
+    (event) => {
       if (!isOpen) return;
       response.write(`${JSON.stringify(event)}\n`);
       if ((response.stream?.writableLength ?? response.writableLength) > mostUnreadBytes) {
@@ -25,17 +25,17 @@ export function streamWatch(reply: Reply & { readonly type: "watch" }, response:
         response.destroy();
       }
     },
-    end() {
+    () => {
       if (!isOpen) return;
       close();
       response.end();
     },
-  });
+  );
   if (!isOpen) stop();
 }
 
 /** The client learns that its watch stands before the first event, which may be long in coming. */
-function flushHead(response: Http2ServerResponse): void {
+export function flushHead(response: Http2ServerResponse): void {
   const { flushHeaders } = response as { flushHeaders?: () => void };
   flushHeaders?.call(response);
 }

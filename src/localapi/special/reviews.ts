@@ -1,0 +1,86 @@
+import { badRequest } from "../api-error.ts";
+import type { Authenticator } from "../auth/authenticate.ts";
+import type { Attributes, Authorizer } from "../auth/authorize.ts";
+import type { SpecialHandler } from "../http/api.ts";
+import { json } from "../http/reply.ts";
+import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
+import type { User } from "../rest/world.ts";
+
+/** Whom does this token speak for? */
+export function tokenReviews(authenticator: Authenticator, ownAudience: string): SpecialHandler {
+  return async (call) => {
+    const body = await call.body();
+    const asked = listAt(body, "spec", "audiences").map(String);
+    const audiences = asked.length === 0 ? [ownAudience] : asked;
+    const user = authenticator.userOfToken(stringAt(body, "spec", "token"), audiences);
+    const status =
+      user === undefined
+        ? { user: {}, error: "invalid bearer token" }
+        : { authenticated: true, user: describeUser(user), audiences };
+    return json(answer(body, "TokenReview", "authentication.k8s.io/v1", status), 201);
+  };
+}
+
+/** May this user do that? */
+export function subjectAccessReviews(authorizer: Authorizer): SpecialHandler {
+  return async (call) => {
+    const body = await call.body();
+    const spec = objectAt(body, "spec");
+    const user = { name: stringAt(spec, "user"), groups: listAt(spec, "groups").map(String) };
+    if (user.name === "" && user.groups.length === 0)
+      throw badRequest("at least one of user or group must be specified");
+    const status = authorizer.decide(user, attributesOf(spec));
+    return json(answer(body, kindOf(body, "SubjectAccessReview"), "authorization.k8s.io/v1", status), 201);
+  };
+}
+
+/** May I do that? */
+export function selfAccessReviews(authorizer: Authorizer): SpecialHandler {
+  return async (call) => {
+    const body = await call.body();
+    const status = authorizer.decide(call.user, attributesOf(objectAt(body, "spec")));
+    return json(answer(body, "SelfSubjectAccessReview", "authorization.k8s.io/v1", status), 201);
+  };
+}
+
+/** Who am I? */
+export const selfReviews: SpecialHandler = async (call) => {
+  const status = { userInfo: describeUser(call.user) };
+  return json(answer(await call.body(), "SelfSubjectReview", "authentication.k8s.io/v1", status), 201);
+};
+
+function describeUser({ name, uid, groups, extra }: User): JsonObject {
+  return { username: name, ...(uid !== undefined && { uid }), groups, ...(extra !== undefined && { extra }) };
+}
+
+function kindOf(body: unknown, fallback: string): string {
+  return stringAt(body, "kind") || fallback;
+}
+
+function answer(body: unknown, kind: string, apiVersion: string, status: object): JsonObject {
+  return { kind, apiVersion, metadata: {}, spec: objectAt(body, "spec"), status };
+}
+
+function attributesOf(spec: JsonObject): Attributes {
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  if (isObject(nonResourceAttributes)) {
+    return {
+      type: "path",
+      verb: stringAt(nonResourceAttributes, "verb"),
+      path: stringAt(nonResourceAttributes, "path"),
+    };
+  }
+  if (!isObject(resourceAttributes))
+    throw badRequest("exactly one of nonResourceAttributes or resourceAttributes must be specified");
+  const text = (field: string): string => stringAt(resourceAttributes, field);
+  return {
+    type: "resource",
+    verb: text("verb"),
+    group: text("group"),
+    namespace: text("namespace"),
+    resource: text("resource"),
+    subresource: text("subresource"),
+    name: text("name"),
+    fieldSelector: stringAt(resourceAttributes, "fieldSelector", "rawSelector"),
+  };
+}

@@ -48,6 +48,7 @@ export async function applyPlan(
   const starting = [...plan.startInit, ...plan.startRegular];
   const id = await ports.starter.createSandbox(pod, plan.sandbox.attempt, starting, signal);
   const seen = await ports.observer.inspect(worker.uid, signal);
+  worker.stale = true;
   return startAll(worker, pod, plan, { observed: seen, id, attempt: plan.sandbox.attempt }, ports, signal);
 }
 
@@ -152,6 +153,7 @@ async function startOne(
     const { observed, id: sandboxId, attempt: sandboxAttempt } = sandbox;
     await ports.starter.startContainer({ pod, kind, container, observed, sandboxId, sandboxAttempt }, signal);
     worker.waiting.delete(container.name);
+    worker.stale = true;
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;

@@ -61,9 +61,12 @@ describe("restarts", { concurrency: 8 }, () => {
 
   test("a crashing container: the first restart at once, the second not before 10 s, said so meanwhile", async () => {
     await node.agent.apply("crash", { containers: [node.shell("main", "sleep 1; exit 4")] });
-    const first = await node.agent.until("crash", "first restart", (pod) => statusOf(pod, "main").restartCount === 1);
+    const first = await node.agent.until("crash", "first restart", (pod) => {
+      const { restartCount, state } = statusOf(pod, "main");
+      return restartCount === 1 && state?.running !== undefined;
+    });
     const { state: restarted, lastState: original } = statusOf(first, "main");
-    const startedAt = Date.parse((restarted?.running ?? restarted?.terminated)?.startedAt ?? "");
+    const startedAt = Date.parse(restarted?.running?.startedAt ?? "");
     const waitedMs = startedAt - Date.parse(original?.terminated?.finishedAt ?? "");
     assert.ok(waitedMs < 10_000, `the first restart came after ${waitedMs} ms`);
     const waiting = await node.agent.until(

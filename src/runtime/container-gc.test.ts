@@ -359,10 +359,10 @@ test("a runtime that cannot list fails the round with an event; logs of gone pod
   assert.deepEqual(await readdir(join(node.root, "pods")), []);
 });
 
-test("pace: a minute after work, failures or changes, five on a quiet node; two calls when there is nothing to do", async () => {
+test("pace: soon after the start, a minute after work, failures or changes, five on a quiet node; two calls when there is nothing to do", async () => {
   await using node = await Node.create();
   const due = () => node.gc.nextCheckAt - node.clock.now();
-  assert.equal(due(), 60_000);
+  assert.equal(due(), 5_000);
   await node.gc.collect(signal);
   assert.equal(due(), 300_000);
   assert.equal(node.runtime.calls.length, 2);

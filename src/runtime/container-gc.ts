@@ -41,6 +41,8 @@ export interface ContainerGcPorts {
   readonly mayRemoveRuntime: (uid: PodUid) => boolean;
 }
 
+/** An agent that was killed has left something, as likely as not. */
+const firstCheckMs = 5_000;
 const checkEveryMs = 60_000;
 const checkWhenQuietMs = 5 * 60_000;
 /** Whoever made a container is about to start it. */
@@ -59,10 +61,10 @@ export class ContainerGc {
     this.#settings = settings;
     this.#ports = ports;
     this.#removal = removal;
-    this.#nextCheckAt = ports.clock.now() + checkEveryMs;
+    this.#nextCheckAt = ports.clock.now() + firstCheckMs;
   }
 
-  /** When to call `collect` next: a minute after something was done or noted, later on a quiet node. */
+  /** When to call `collect` next: soon after the start, then a minute after something was done or noted, later on a quiet node. */
   get nextCheckAt(): number {
     return this.#nextCheckAt;
   }
@@ -116,7 +118,7 @@ export class ContainerGc {
       await removeDanglingLinks(this.#settings.legacyDir, (id) => this.#isEnded(id, signal), signal);
       return 0;
     });
-    if (done > 0 || failures.length > 0) this.noteChange();
+    if (done > 0 || failures.length > 0 || !isReady) this.noteChange();
     if (failures.length === 0) return;
     const message = failures.length === 1 ? (failures[0] ?? "") : `[${[...new Set(failures)].join(", ")}]`;
     recordNodeEvent({ type: "Warning", reason: "ContainerGCFailed", message });

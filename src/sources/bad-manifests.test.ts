@@ -3,105 +3,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { SourceEars, temporaryDirectory } from "../../test/support/pod-source.ts";
+import { richManifest, spoiltManifests } from "../../test/support/spoilt-manifests.ts";
 import { TaskScope } from "../base/index.ts";
 import { isError } from "../model/index.ts";
 import { FileSource } from "./file-source.ts";
-
-/** A manifest with something of everything, as an object to spoil. */
-function rich(name: string): Record<string, unknown> {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, labels: { app: name }, annotations: { note: "x" } },
-    spec: {
-      restartPolicy: "Always",
-      terminationGracePeriodSeconds: 5,
-      dnsPolicy: "Default",
-      hostNetwork: true,
-      securityContext: { runAsUser: 1000, sysctls: [] },
-      tolerations: [{ key: "a", operator: "Exists" }],
-      volumes: [
-        { name: "data", emptyDir: { sizeLimit: "1Gi" } },
-        { name: "etc", hostPath: { path: "/etc", type: "Directory" } },
-      ],
-      initContainers: [{ name: "init", image: "busybox:1", command: ["true"] }],
-      containers: [
-        {
-          name: "main",
-          image: "busybox:1",
-          args: ["-c", "sleep"],
-          env: [
-            { name: "A", value: "b" },
-            { name: "N", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-          ],
-          ports: [{ name: "web", containerPort: 8080 }],
-          resources: { limits: { cpu: "1", memory: "64Mi" }, requests: { cpu: "100m" } },
-          volumeMounts: [{ name: "data", mountPath: "/data" }],
-          livenessProbe: { httpGet: { path: "/", port: "web" }, periodSeconds: 5 },
-          lifecycle: { preStop: { exec: { command: ["sync"] } } },
-          securityContext: { readOnlyRootFilesystem: true },
-        },
-      ],
-    },
-  };
-}
-
-/** Where to put which bad value, and the field that must then be named. */
-const spoilers: readonly (readonly [path: string, value: unknown, field?: string])[] = [
-  ["apiVersion", "v2"],
-  ["kind", "Pood"],
-  ["metadata.name", "Not_A_Name"],
-  ["metadata.name", 17],
-  ["metadata.name", ""],
-  ["metadata.labels", ["a"]],
-  ["metadata.labels.app", "a b", "metadata.labels[app]"],
-  ["metadata.namespace", "Default"],
-  ["spec", "nothing"],
-  ["spec.restartPolicy", "Sometimes"],
-  ["spec.terminationGracePeriodSeconds", "5"],
-  ["spec.dnsPolicy", "None", "spec.dnsConfig"],
-  ["spec.hostNetwork", "yes"],
-  ["spec.serviceAccountName", "default"],
-  ["spec.activeDeadlineSeconds", 0],
-  ["spec.securityContext.runAsUser", -1],
-  ["spec.securityContext.sysctls", [{ name: "net.core.x", value: "1" }], "spec.securityContext.sysctls[0].name"],
-  ["spec.tolerations.0.operator", "Like", "spec.tolerations[0].operator"],
-  ["spec.volumes", { data: {} }],
-  ["spec.volumes.0.name", "etc", "spec.volumes[1].name"],
-  ["spec.volumes.0.emptyDir.sizeLimit", "1Gib", "spec.volumes[0].emptyDir.sizeLimit"],
-  ["spec.volumes.1.hostPath.path", "", "spec.volumes[1].hostPath.path"],
-  ["spec.volumes.1.secret", { secretName: "s" }, "spec.volumes[1].secret"],
-  ["spec.initContainers.0.name", "main", "spec.initContainers[0].name"],
-  ["spec.initContainers.0.livenessProbe", { tcpSocket: { port: 1 } }, "spec.initContainers[0].livenessProbe"],
-  ["spec.containers", []],
-  ["spec.containers", null],
-  ["spec.containers.0.image", "", "spec.containers[0].image"],
-  ["spec.containers.0.image", ["busybox"], "spec.containers[0].image"],
-  ["spec.containers.0.imagePullPolicy", "Daily", "spec.containers[0].imagePullPolicy"],
-  ["spec.containers.0.args", "-c", "spec.containers[0].args"],
-  ["spec.containers.0.env.0.name", "1A", "spec.containers[0].env[0].name"],
-  [
-    "spec.containers.0.env.1.valueFrom.fieldRef.fieldPath",
-    "spec.x",
-    "spec.containers[0].env[1].valueFrom.fieldRef.fieldPath",
-  ],
-  ["spec.containers.0.ports.0.containerPort", 99_999, "spec.containers[0].ports[0].containerPort"],
-  ["spec.containers.0.ports.0.protocol", "HTTP", "spec.containers[0].ports[0].protocol"],
-  ["spec.containers.0.resources.requests.cpu", "2", "spec.containers[0].resources.requests[cpu]"],
-  ["spec.containers.0.resources.limits.memory", "lots", "spec.containers[0].resources.limits[memory]"],
-  ["spec.containers.0.volumeMounts.0.name", "gone", "spec.containers[0].volumeMounts[0].name"],
-  ["spec.containers.0.livenessProbe.exec", { command: ["x"] }, "spec.containers[0].livenessProbe.httpGet"],
-  ["spec.containers.0.livenessProbe.periodSeconds", -1, "spec.containers[0].livenessProbe.periodSeconds"],
-  ["spec.containers.0.lifecycle.preStop.exec.command", [], "spec.containers[0].lifecycle.preStop.exec.command"],
-  ["spec.containers.0.securityContext.runAsUser", 2 ** 40, "spec.containers[0].securityContext.runAsUser"],
-];
-
-function put(target: Record<string, unknown>, path: string, value: unknown): void {
-  const keys = path.split(".");
-  let place: Record<string, unknown> = target;
-  for (const key of keys.slice(0, -1)) place = place[key] as Record<string, unknown>;
-  place[keys.at(-1) ?? ""] = value;
-}
 
 /** Numbers that look random and are the same in every run. */
 function pseudoRandom(seed: number): (below: number) => number {
@@ -137,7 +42,7 @@ test("200 spoilt manifests among good ones: the good pods go on, each bad one is
   const dir = join(temporary.path, "manifests");
   mkdirSync(dir);
   const good = Array.from({ length: 10 }, (_, index) => `good-${index}`);
-  for (const name of good) writeFileSync(join(dir, `${name}.json`), JSON.stringify(rich(name), undefined, 2));
+  for (const name of good) writeFileSync(join(dir, `${name}.json`), JSON.stringify(richManifest(name), undefined, 2));
   const ears = new SourceEars();
   await using scope = new TaskScope();
   const settings = {
@@ -153,21 +58,18 @@ test("200 spoilt manifests among good ones: the good pods go on, each bad one is
   const random = pseudoRandom(20_260_101);
   const wantedField = new Map<string, string>();
   const damaged: string[] = [];
-  for (let index = 0; index < 120; index++) {
-    const [path, value, field = path] = spoilers[index % spoilers.length] ?? ["kind", "x"];
-    const pod = rich(`spoilt-${index}`);
-    put(pod, path, value);
-    const file = join(dir, `spoilt-${index}.json`);
+  for (const { name, text, field } of spoiltManifests(120)) {
+    const file = join(dir, `${name}.json`);
     wantedField.set(file, field);
-    writeFileSync(file, JSON.stringify(pod, undefined, index % 3));
+    writeFileSync(file, text);
   }
   for (let index = 0; index < 80; index++) {
     const file = join(dir, `damaged-${index}`);
     damaged.push(file);
-    writeFileSync(file, damage(JSON.stringify(rich(`damaged-${index}`), undefined, 1), random));
+    writeFileSync(file, damage(JSON.stringify(richManifest(`damaged-${index}`), undefined, 1), random));
   }
   // The last by name of all files: when its pod is there, everything before it has been read.
-  writeFileSync(join(dir, "zz-last.json"), JSON.stringify(rich("last")));
+  writeFileSync(join(dir, "zz-last.json"), JSON.stringify(richManifest("last")));
   await ears.until("the last pod is there", () => ears.pods?.includes("last-n") === true);
   await ears.until("every spoilt file is reported", () =>
     [...wantedField.keys()].every((file) => ears.problemsOf(file)),

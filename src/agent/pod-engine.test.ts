@@ -373,6 +373,27 @@ test("sandboxes that can't be made: said in an event and by why, tried again eve
   await node.until("it runs", () => node.phase("web") === "Running", 31_000);
 });
 
+test("a start that failed is tried again in its time, not whenever something else happens to the pod", async () => {
+  await using node = await TestEngine.start({ runtime: { unknownImages: "absent" } });
+  node.runtime.imageStore.publish({ name: "busybox:1" });
+  const containers = [
+    { name: "main", image: "busybox:1" },
+    { name: "lacking", image: "absent:1" },
+  ];
+  await node.want(enginePod("web", { containers }));
+  const tries = (): number => node.runtime.callCount("pullImage");
+  const before = tries();
+  for (let wake = 0; wake < 20; wake++) {
+    node.engine.workers.wake("web" as PodUid);
+    await node.advance(40);
+  }
+  assert.equal(tries(), before);
+  assert.equal(node.container("web", "lacking").state?.waiting?.reason, "ErrImagePull");
+  assert.ok(node.container("web", "main").ready);
+  await node.advance(60_000);
+  assert.ok(tries() - before >= 4 && tries() - before <= 8, `${tries() - before} tries in a minute`);
+});
+
 test("a runtime that answers too late has not made things twice", async () => {
   await using node = await TestEngine.start();
   for (const operation of ["runPodSandbox", "createContainer", "startContainer"] as const) {

@@ -10,7 +10,9 @@ import {
   type SandboxId,
 } from "../model/index.ts";
 import { StartError } from "../runtime/index.ts";
+import type { WaitingReason } from "../status/index.ts";
 import { backoffMessage, containerGraceSeconds, newestEnded } from "./crash-backoff.ts";
+import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { Worker } from "./worker.ts";
@@ -19,7 +21,7 @@ import type { Worker } from "./worker.ts";
 export interface ApplyFailure {
   readonly reason: string;
   readonly message: string;
-  readonly nextTryAt: number | undefined;
+  readonly nextTryAt: number;
 }
 
 /** Carries out a plan, top to bottom. Failures of single containers are collected; anything else rises. */
@@ -43,6 +45,7 @@ export async function applyPlan(
     const message = "Pod sandbox changed, it will be killed and re-created.";
     ports.recordEvent(pod, { type: "Normal", reason: "SandboxChanged", message });
   }
+  worker.waiting.clear();
   // In a new sandbox initialisation begins anew; old records of it would be taken for proof.
   await removeInitRecords(pod, observed, ports, signal);
   const starting = [...plan.startInit, ...plan.startRegular];
@@ -148,18 +151,22 @@ async function startOne(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<ApplyFailure | undefined> {
+  const held = worker.waiting.get(container.name);
+  if (held !== undefined && held.until > ports.clock.now()) return { ...held, nextTryAt: held.until };
   try {
     respectBackoff(worker, pod, { kind, container }, sandbox.observed, ports);
     const { observed, id: sandboxId, attempt: sandboxAttempt } = sandbox;
     await ports.starter.startContainer({ pod, kind, container, observed, sandboxId, sandboxAttempt }, signal);
     worker.waiting.delete(container.name);
+    worker.startFailures.delete(container.name);
     worker.stale = true;
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;
-    const failure = asFailure(error);
-    worker.waiting.set(container.name, { reason: failure.reason, message: failure.message });
-    return failure;
+    const { reason, message, nextTryAt } = asFailure(error);
+    const until = nextTryAt ?? ports.clock.now() + errorBackoffMs(noteFailure(worker, container.name));
+    worker.waiting.set(container.name, { reason, message, until });
+    return { reason, message, nextTryAt: until };
   }
 }
 
@@ -189,7 +196,13 @@ function respectBackoff(
   throw new StartError("CrashLoopBackOff", message, { nextTryAt: wait.until });
 }
 
-function asFailure(error: unknown): ApplyFailure {
+function noteFailure(worker: Worker, container: string): number {
+  const count = (worker.startFailures.get(container) ?? 0) + 1;
+  worker.startFailures.set(container, count);
+  return count;
+}
+
+function asFailure(error: unknown): WaitingReason & { readonly nextTryAt: number | undefined } {
   if (error instanceof StartError) {
     return { reason: error.reason, message: error.message, nextTryAt: error.nextTryAt };
   }

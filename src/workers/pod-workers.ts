@@ -1,11 +1,12 @@
 import { setMaxListeners } from "node:events";
 import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
 import { fullName, type IdentifiedPod, isStaticPod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
+import { errorBackoffMs } from "./error-backoff.ts";
 import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { StartSlots } from "./start-slots.ts";
 import { syncTerminated, syncTerminating } from "./sync-ending.ts";
-import { errorBackoffMs, type RunningTools, syncRunning } from "./sync-running.ts";
+import { type RunningTools, syncRunning } from "./sync-running.ts";
 import { newWorker, type SyncOutcome, type Worker } from "./worker.ts";
 
 /**
@@ -38,7 +39,11 @@ export class PodWorkers {
         `from ${pod.metadata.annotations?.["kubernetes.io/config.source"] ?? "api"}`,
       );
     } else if (isUnwanted(worker.state)) worker.returning = pod;
-    else worker.pod = pod;
+    else {
+      worker.pod = pod;
+      // What could not be started may be possible in this version.
+      worker.waiting.clear();
+    }
     if (pod.metadata.deletionTimestamp !== undefined) {
       const grace = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
       this.terminate(uid, { cause: "deleted", graceSeconds: grace });

@@ -68,7 +68,7 @@ export async function syncRunning(
   const after = await observe(worker, pod, ports, signal);
   const ended = isOver(publishStatus(worker, pod, after, "wanted", ports));
   if (ended) return end(worker, pod);
-  if (failures.length > 0) return retry(worker, failures, ports.clock.now());
+  if (failures.length > 0) return retry(failures);
   worker.failures = 0;
   return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
 }
@@ -183,16 +183,7 @@ function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): 
 }
 
 /** The earliest moment at which one of the failed starts may be tried again. */
-function retry(worker: Worker, failures: readonly ApplyFailure[], now: number): SyncOutcome {
-  const unplanned = failures.some(({ nextTryAt }) => nextTryAt === undefined);
-  if (unplanned) worker.failures++;
-  const times = failures.map(({ nextTryAt }) => nextTryAt ?? now + errorBackoffMs(worker.failures));
-  const at = Math.min(...times);
-  const failure = failures[times.indexOf(at)] ?? failures[0];
-  return { type: "retry", at, reason: failure?.reason ?? "", message: failure?.message ?? "" };
-}
-
-/** 1 s doubling to half a minute: quick enough for a hiccup, slow enough for a lasting fault. */
-export function errorBackoffMs(failures: number): number {
-  return Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 30_000);
+function retry(failures: readonly ApplyFailure[]): SyncOutcome {
+  const [first] = failures.toSorted((a, b) => a.nextTryAt - b.nextTryAt);
+  return { type: "retry", at: first?.nextTryAt ?? 0, reason: first?.reason ?? "", message: first?.message ?? "" };
 }

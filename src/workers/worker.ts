@@ -24,8 +24,10 @@ export interface Worker {
   /** When the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
   killDeadline: number | undefined;
   readonly preStopDone: Set<string>;
-  /** Why containers could not be started at the last try, by name. */
-  readonly waiting: Map<string, WaitingReason>;
+  /** Why containers could not be started at the last try, by name, and until when that stands. */
+  readonly waiting: Map<string, WaitingReason & { readonly until: number }>;
+  /** How often in a row containers could not be started for a reason that sets no time for the next try. */
+  readonly startFailures: Map<string, number>;
   readonly crashBackoff: CrashBackoff;
   /** Changes the status of a pod that the node itself ends (eviction, deadline). */
   amendStatus: ((status: PodStatus) => PodStatus) | undefined;
@@ -57,6 +59,7 @@ export function newWorker(
     killDeadline: undefined,
     preStopDone: new Set(),
     waiting: new Map(),
+    startFailures: new Map(),
     crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
     amendStatus: undefined,
     failures: 0,

@@ -19,10 +19,19 @@ export class TestNode implements AsyncDisposable {
     this.cri = new CriClient(settings, { clock: systemClock });
   }
 
-  /** `config` is laid over the KubeletConfiguration that `nodelet up` would write. */
-  static async start(config: object = {}): Promise<TestNode> {
+  /**
+   * `config` is laid over the KubeletConfiguration that `nodelet up` would write; `prepare` puts files where the agent
+   * will find them.
+   */
+  static async start(
+    config: object = {},
+    prepare: (place: { readonly rootDir: string }) => Promise<void> = async () => {},
+  ): Promise<TestNode> {
     const containerd = await startContainerd();
     try {
+      const rootDir = containerd.layout.agentRoot;
+      await mkdir(rootDir, { recursive: true });
+      await prepare({ rootDir });
       return new TestNode(containerd, await TestAgent.start(containerd, config));
     } catch (error) {
       await containerd[Symbol.asyncDispose]();

@@ -66,3 +66,4 @@ export {
   hugePageUnit,
   type ResourceAmounts,
 } from "./resource-list.ts";
+export { type RotatedLog, rotatedLogs, rotationStamp } from "./rotated-logs.ts";

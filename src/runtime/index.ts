@@ -6,6 +6,7 @@ export { followHints } from "./hint-feed.ts";
 export { type HookPorts, LifecycleHooks } from "./hooks.ts";
 export { ContainerKiller, type KillPorts } from "./kill.ts";
 export { type LogDirectories, removePodLogs } from "./log-cleanup.ts";
+export { type LoggedContainer, LogRotation, type LogRotationSettings } from "./log-rotation.ts";
 export * from "./mapping/index.ts";
 export { PodObserver } from "./observer.ts";
 export { Relist } from "./relist.ts";

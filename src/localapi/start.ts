@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { type Clock, type Logger, TaskScope } from "../base/index.ts";
 import { Authenticator } from "./auth/authenticate.ts";
 import { Authorizer, type Grant } from "./auth/authorize.ts";
 import { CertificateAuthority } from "./auth/certificates.ts";
 import { TokenSigner } from "./auth/tokens.ts";
-import { bootstrap } from "./bootstrap.ts";
+import { announceApi, bootstrap } from "./bootstrap.ts";
+import { runBinder } from "./controllers/binder.ts";
+import { runEventExpiry } from "./controllers/events.ts";
+import { runGarbageCollection } from "./controllers/garbage.ts";
 import { runNamespaces } from "./controllers/namespaces.ts";
+import { runSigner } from "./controllers/signer.ts";
 import { Api } from "./http/api.ts";
 import { pathHandler } from "./http/paths.ts";
 import { ApiHttpServer } from "./http/server.ts";
@@ -22,6 +26,10 @@ export interface LocalApiOptions {
   readonly scope: TaskScope;
   /** What users other than masters and nodes may do. */
   readonly grants?: readonly Grant[];
+  /** "off" leaves pods that are on no node to a scheduler. */
+  readonly binder?: "on" | "off";
+  /** "off" leaves the signing requests of kubelets to be approved by hand. */
+  readonly approveKubelets?: "on" | "off";
   /** How many changes watches may resume from; older ones answer 410. */
   readonly keptChanges?: number;
 }
@@ -44,23 +52,36 @@ export interface LocalApi {
 
 export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi> {
   const { clock, log, listen } = options;
+  const scope = new TaskScope(options.scope.signal);
   const authority = await CertificateAuthority.create("nodelet-local-ca");
   const hosts = [...new Set([listen.host, "127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc"])];
   const serving = await authority.issueServer({ commonName: "kube-apiserver" }, hosts);
   const signer = new TokenSigner(TokenSigner.newKey(), "https://kubernetes.default.svc.cluster.local");
-  const store = new Store({ keptChanges: options.keptChanges ?? 5000 });
+  const store = new Store({
+    keptChanges: options.keptChanges ?? 5000,
+    onListenerError: (error) => log.error("A controller of the local API failed", error),
+  });
   const world: World = { store, clock, strategyOf };
   bootstrap(world);
-  runNamespaces(world, authority.certPem);
+  const stops = [runNamespaces(world, authority.certPem), runGarbageCollection(world)];
+  if (options.binder !== "off") stops.push(runBinder(world));
+  const approvesKubelets = options.approveKubelets !== "off";
+  stops.push(runSigner({ world, authority, scope, log, approvesKubelets }));
+  runEventExpiry(world, scope);
   const bootstrapToken = `${randomBytes(3).toString("hex")}.${randomBytes(8).toString("hex")}`;
   const bootstrapper = { name: "system:bootstrap:nodelet", groups: ["system:bootstrappers"] };
   const staticTokens = new Map([[bootstrapToken, bootstrapper]]);
   const authenticator = new Authenticator({ clock, store, signer, staticTokens });
   const authorizer = new Authorizer(store, options.grants ?? []);
-  const special = specialHandlers({ authenticator, authorizer, signer });
+  const kubeletIdentity = await authority.issueClient({
+    commonName: "kube-apiserver-kubelet-client",
+    organizations: ["system:masters"],
+  });
+  const special = specialHandlers({ authenticator, authorizer, signer, kubeletIdentity });
   const api = new Api({ world, authenticator, authorizer, special, handlePath: pathHandler(signer) });
-  const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem }, api, log);
+  const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem, kubeletIdentity }, api, log);
   const { port } = await server.listen(listen.host, listen.port);
+  announceApi(world, listen.host, port);
   const url = `https://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
   return {
     url,
@@ -77,6 +98,11 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
     bootstrapKubeconfig: () => kubeconfig(url, authority.certPem, { name: bootstrapper.name, token: bootstrapToken }),
     compact: () => store.compact(),
     dropConnections: () => server.dropConnections(),
-    stop: () => server.close(),
+    async stop() {
+      await server.close();
+      for (const stop of stops) stop();
+      await scope.stop();
+      await store.flushed();
+    },
   };
 }

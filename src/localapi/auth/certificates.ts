@@ -11,6 +11,10 @@ export interface CertificateSubject {
   readonly organizations?: readonly string[];
 }
 
+export interface SigningRequest extends Required<CertificateSubject> {
+  readonly alternativeNames: readonly { readonly type: string; readonly value: string }[];
+}
+
 interface Validity {
   readonly from: Date;
   readonly to: Date;
@@ -81,6 +85,24 @@ export class CertificateAuthority implements KeyPair {
     const names = request.getExtension(subjectAlternativeName);
     const extensions = names === null ? [] : [names];
     return await this.#sign(x509, request.publicKey, request.subjectName.toJSON(), use, validity, extensions);
+  }
+
+  /** What a signing request asks for; undefined when it is malformed or not signed by its own key. */
+  static async readRequest(requestPem: string): Promise<SigningRequest | undefined> {
+    const x509 = await loadLibrary();
+    try {
+      const request = new x509.Pkcs10CertificateRequest(requestPem);
+      if (!(await request.verify())) return undefined;
+      const names = request.getExtension(subjectAlternativeName);
+      const alternatives = names === null ? [] : new x509.SubjectAlternativeNameExtension(names.rawData).names.toJSON();
+      return {
+        commonName: request.subjectName.getField("CN")[0] ?? "",
+        organizations: request.subjectName.getField("O"),
+        alternativeNames: alternatives.map(({ type, value }) => ({ type, value: String(value) })),
+      };
+    } catch {
+      return undefined;
+    }
   }
 
   async #issue(subject: CertificateSubject, use: "client" | "server", hosts: readonly string[]): Promise<KeyPair> {

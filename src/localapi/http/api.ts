@@ -2,6 +2,8 @@ import { noSuchPath } from "../api-error.ts";
 import type { Authenticator, Credentials } from "../auth/authenticate.ts";
 import type { Attributes, Authorizer } from "../auth/authorize.ts";
 import { kindByPath } from "../kinds/index.ts";
+import { proxyTarget } from "../proxy/handlers.ts";
+import { containerTarget, type ProxyTarget } from "../proxy/target.ts";
 import type { User, World } from "../rest/world.ts";
 import { parseBody, readBody } from "./body.ts";
 import type { Reply } from "./reply.ts";
@@ -61,6 +63,31 @@ export class Api {
     const reply = await this.#serveResource(info, request, user);
     if (!["get", "list", "watch"].includes(info.verb)) await world.store.flushed();
     return reply;
+  }
+
+  /** Where a request to change protocols goes on to. */
+  upgrade({ credentials, method, url }: Pick<ApiRequest, "credentials" | "method" | "url">): ProxyTarget {
+    const { authenticator, authorizer, world } = this.#parts;
+    const user = authenticator.authenticate(credentials);
+    const info = requestInfo(method, url);
+    authorizer.require(user, attributesOf(info, url.searchParams));
+    if (info.type === "path" || info.group !== "") throw noSuchPath();
+    const call = { ...info, query: url.searchParams };
+    switch (`${info.resource}/${info.subresource}`) {
+      case "pods/exec":
+      case "pods/attach":
+      case "pods/portforward": {
+        const target = containerTarget(world, info.namespace, info.name, info.subresource, call.query);
+        if (target === undefined) throw noSuchPath();
+        return target;
+      }
+      case "pods/proxy":
+        return proxyTarget(call, world, "pod");
+      case "nodes/proxy":
+        return proxyTarget(call, world, "node");
+      default:
+        throw noSuchPath();
+    }
   }
 
   async #serveResource(info: ResourceRequest, request: ApiRequest, user: User): Promise<Reply> {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -5,9 +6,14 @@ import {
   type Http2ServerResponse,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { type Logger, messageOf } from "../../base/index.ts";
 import { ApiError } from "../api-error.ts";
+import type { Credentials } from "../auth/authenticate.ts";
+import type { KeyPair } from "../auth/certificates.ts";
+import { refuse, splice } from "../proxy/splice.ts";
+import { refuseUntranslated } from "../proxy/websocket.ts";
 import type { Api, ApiRequest } from "./api.ts";
 import { certificateOf } from "./credentials.ts";
 import type { Reply } from "./reply.ts";
@@ -18,6 +24,8 @@ export interface ServerOptions {
   readonly keyPem: string;
   /** Client certificates of this authority are believed. */
   readonly clientCaPem: string;
+  /** As whom the server calls kubelets. */
+  readonly kubeletIdentity: KeyPair;
 }
 
 /** HTTPS by HTTP/2 or HTTP/1.1, whichever the client speaks. */
@@ -44,6 +52,10 @@ export class ApiHttpServer {
       socket.once("close", () => this.#sockets.delete(socket));
     });
     this.#server.on("request", (request, response) => void this.#serve(request, response));
+    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      socket.on("error", () => socket.destroy());
+      void this.#upgrade(request, socket, head, options.kubeletIdentity);
+    });
     this.#server.on("sessionError", (error) => log.debug(4, "A connection failed", { error: messageOf(error) }));
   }
 
@@ -84,6 +96,21 @@ export class ApiHttpServer {
     }
   }
 
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, identity: KeyPair): Promise<void> {
+    try {
+      const target = this.#api.upgrade({
+        method: request.method ?? "GET",
+        url: new URL(request.url ?? "/", "https://localhost"),
+        credentials: credentialsOf(request.socket as TLSSocket, request.headers.authorization),
+      });
+      refuseUntranslated(request);
+      await splice(request, socket, head, target, identity);
+    } catch (error) {
+      if (!(error instanceof ApiError)) this.#log.error("A stream failed", error, { path: request.url });
+      refuse(socket, error);
+    }
+  }
+
   #send(reply: Reply, response: Http2ServerResponse, warnings: readonly string[]): void {
     if (response.destroyed || response.stream?.destroyed) return;
     if (warnings.length > 0)
@@ -114,18 +141,18 @@ export class ApiHttpServer {
   }
 }
 
+function credentialsOf(socket: TLSSocket, authorization: string | undefined): Credentials {
+  const certificate = certificateOf(socket);
+  return { ...(certificate !== undefined && { certificate }), ...(authorization !== undefined && { authorization }) };
+}
+
 function readRequest(request: Http2ServerRequest, warnings: string[]): ApiRequest {
-  const certificate = certificateOf(socketOf(request));
-  const { authorization } = request.headers;
   return {
     method: request.method,
     url: new URL(request.url, "https://localhost"),
     contentType: request.headers["content-type"] ?? "",
     accept: request.headers.accept ?? "",
-    credentials: {
-      ...(certificate !== undefined && { certificate }),
-      ...(authorization !== undefined && { authorization }),
-    },
+    credentials: credentialsOf(socketOf(request), request.headers.authorization),
     stream: request,
     warn: (message) => warnings.push(message),
   };

@@ -2,6 +2,7 @@ import type { ObjectMeta } from "../../model/index.ts";
 import { conflict, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject, withMetadata } from "../object.ts";
+import { orphanDependents } from "./orphans.ts";
 import { timestamp, type World, type WriteOptions } from "./world.ts";
 
 export interface DeleteOptions {
@@ -32,6 +33,7 @@ export function deleteObject(
   world.strategyOf(kind).admitDelete?.(found, world, options);
   const marked = markDeleted(world, kind, found, wanted);
   if (options.dryRun) return { object: marked, gone: mayGo(world, kind, marked) };
+  if (wanted.propagation === "Orphan") orphanDependents(world, found);
   if (mayGo(world, kind, marked)) {
     return { object: world.store.delete(kind.storage, keyOfObject(found)) ?? marked, gone: true };
   }

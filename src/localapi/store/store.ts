@@ -17,6 +17,13 @@ export interface StoredState {
   readonly objects: Iterable<{ readonly resource: string; readonly object: ApiObject }>;
 }
 
+export interface StoreOptions {
+  readonly keptChanges: number;
+  readonly disk?: Disk;
+  readonly state?: StoredState;
+  onListenerError(this: void, error: unknown): void;
+}
+
 type Listener = (change: Change) => void;
 
 /**
@@ -28,11 +35,13 @@ export class Store {
   readonly #history: History;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #disk: Disk | undefined;
+  readonly #onListenerError: StoreOptions["onListenerError"];
   readonly #unannounced: Change[] = [];
   #revision: number;
 
-  constructor(options: { readonly keptChanges: number; readonly disk?: Disk; readonly state?: StoredState }) {
+  constructor(options: StoreOptions) {
     this.#disk = options.disk;
+    this.#onListenerError = options.onListenerError;
     // Clients take "0" for "any version will do", so the first version is a later one.
     this.#revision = options.state?.revision ?? 1;
     for (const { resource, object } of options.state?.objects ?? []) {
@@ -138,9 +147,18 @@ export class Store {
     this.#unannounced.push(change);
     if (this.#unannounced.length > 1) return;
     for (let next: Change | undefined = change; next !== undefined; next = this.#unannounced[0]) {
-      for (const listener of this.#listeners.get(next.resource) ?? []) listener(next);
-      for (const listener of this.#listeners.get("*") ?? []) listener(next);
+      for (const listener of this.#listeners.get(next.resource) ?? []) this.#tell(listener, next);
+      for (const listener of this.#listeners.get("*") ?? []) this.#tell(listener, next);
       this.#unannounced.shift();
+    }
+  }
+
+  /** A listener's trouble is not that of who wrote, nor of the other listeners. */
+  #tell(listener: Listener, change: Change): void {
+    try {
+      listener(change);
+    } catch (error) {
+      this.#onListenerError(error);
     }
   }
 }

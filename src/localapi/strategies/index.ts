@@ -2,13 +2,20 @@
 import type { Kind } from "../kinds/index.ts";
 import type { Strategy } from "../rest/world.ts";
 import { claimStrategy, namespaceStrategy, nodeStrategy, secretStrategy, volumeStrategy } from "./others.ts";
+import { ownCsiNode, ownLease } from "./own-objects.ts";
 import { podStrategy } from "./pods.ts";
+import { serviceStrategy } from "./services.ts";
+import { signingRequestStrategy } from "./signing-requests.ts";
 
 const strategies: Readonly<Record<string, Strategy>> = {
   pods: podStrategy,
   nodes: nodeStrategy,
   namespaces: namespaceStrategy,
   secrets: secretStrategy,
+  services: serviceStrategy,
+  certificatesigningrequests: signingRequestStrategy,
+  leases: ownLease,
+  csinodes: ownCsiNode,
   persistentvolumeclaims: claimStrategy,
   persistentvolumes: volumeStrategy,
 };

@@ -8,6 +8,7 @@ import {
   qosClassOf,
   validatePod,
 } from "../../model/index.ts";
+import { nodeMayTouchPod } from "../admission/node-restriction.ts";
 import { admitPod } from "../admission/pods.ts";
 import { objectAt, stringAt } from "../json.ts";
 import type { ApiObject } from "../object.ts";
@@ -31,8 +32,14 @@ export const podStrategy: Strategy = {
   validateCreate: (object) => validatePod(asPod(object)),
   admitUpdate: (object) => asObject(defaultPod(asPod(object))),
   validateUpdate: (object, old) => specProblems(asPod(object), asPod(old)),
-  admitSubresource(name, object, old) {
+  admitDelete: (object, _world, { user }) => nodeMayTouchPod(object, user, "delete"),
+  admitSubresource(name, object, old, _world, { user }) {
+    nodeMayTouchPod(old, user, "update status of");
     switch (name) {
+      case "status": {
+        const { qosClass } = objectAt(old, "status");
+        return { ...object, status: { ...(qosClass !== undefined && { qosClass }), ...objectAt(object, "status") } };
+      }
       case "ephemeralcontainers":
         return asObject(defaultPod(asPod(onlyEphemeralContainers(object, old))));
       case "resize":

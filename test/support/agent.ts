@@ -19,9 +19,11 @@ export class TestAgent implements AsyncDisposable {
   readonly #containerd: TestContainerd;
   readonly #configFile: string;
   readonly #healthzPort: number;
+  readonly #flags: readonly string[];
   #child: ChildProcess | undefined;
 
-  private constructor(containerd: TestContainerd, healthzPort: number) {
+  private constructor(containerd: TestContainerd, healthzPort: number, flags: readonly string[]) {
+    this.#flags = flags;
     const { stateDir, layout } = containerd;
     this.#containerd = containerd;
     this.#healthzPort = healthzPort;
@@ -33,8 +35,12 @@ export class TestAgent implements AsyncDisposable {
   }
 
   /** `config` is laid over the KubeletConfiguration that `nodelet up` would write. */
-  static async start(containerd: TestContainerd, config: object = {}): Promise<TestAgent> {
-    const agent = new TestAgent(containerd, await freePort());
+  static async start(
+    containerd: TestContainerd,
+    config: object = {},
+    flags: readonly string[] = [],
+  ): Promise<TestAgent> {
+    const agent = new TestAgent(containerd, await freePort(), flags);
     await mkdir(agent.manifests, { recursive: true });
     await mkdir(agent.rootDir, { recursive: true });
     await agent.configure(config);
@@ -64,6 +70,7 @@ export class TestAgent implements AsyncDisposable {
       `--root-dir=${this.rootDir}`,
       "-v=2",
       "--hostname-override=test-node",
+      ...this.#flags,
     ];
     const child = spawn("bin/nodelet", args, { stdio: ["ignore", log, log] });
     this.#child = child;

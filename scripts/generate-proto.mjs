@@ -16,11 +16,11 @@ const options = [
   "useExactTypes=false",
   "useDate=false",
 ];
-const protos = "src/cri/proto";
 // One output tree per consuming folder: probes may not reach into cri/gen.
 const targets = [
-  { paths: ["runtime", "containerd"], out: "src/cri/gen", indexOf: "runtime/v1" },
-  { paths: ["health.proto"], out: "src/probes/gen" },
+  { protos: "src/cri/proto", paths: ["runtime", "containerd"], out: "src/cri/gen", indexOf: "runtime/v1" },
+  { protos: "src/cri/proto", paths: ["health.proto"], out: "src/probes/gen" },
+  { protos: "src/plugins/proto", paths: ["registration.proto", "csi.proto"], out: "src/plugins/gen" },
 ];
 
 /** One module that exports every message and service: `export *` would clash on the helpers each file repeats. */
@@ -35,7 +35,7 @@ function writeIndex(root, folder) {
   writeFileSync(join(root, "index.ts"), `${lines.join("\n")}\n`);
 }
 
-for (const { paths, out, indexOf } of targets) {
+for (const { protos, paths, out, indexOf } of targets) {
   const scratch = mkdtempSync(join(tmpdir(), "generate-proto-"));
   const plugin = {
     local: "node_modules/.bin/protoc-gen-ts_proto",

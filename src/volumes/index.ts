@@ -1,4 +1,6 @@
 // Volumes of pods: what is wanted and what is mounted, the tasks between them, and one file per kind of volume.
+export { CsiVolumes } from "./csi/csi-kind.ts";
+export type { CsiCluster, CsiPorts, ResizeReport } from "./csi/ports.ts";
 export type { Claims } from "./engine/claims.ts";
 export type { OrphanReport } from "./engine/orphans.ts";
 export { removePodDirectory } from "./engine/orphans.ts";

@@ -29,7 +29,8 @@ export interface VolumeNodeOptions {
   readonly requestToken?: RequestToken;
   readonly trustBundles?: TrustBundles;
   readonly claims?: PodVolumesPorts["claims"];
-  readonly moreKinds?: (ports: NodeVolumePorts) => readonly VolumeKind[];
+  /** Kinds besides those that every node has, made anew with each start. */
+  readonly lateKinds?: () => readonly VolumeKind[];
   readonly memoryBytes?: bigint;
   readonly run?: RunTool;
   readonly ensureImage?: NodeVolumePorts["ensureImage"];
@@ -105,7 +106,7 @@ export class VolumeNode implements AsyncDisposable {
       requestToken,
       trustBundles,
       claims,
-      moreKinds,
+      lateKinds,
       memoryBytes = 1n << 30n,
     } = this.#options;
     const { clock, ledger } = this;
@@ -137,7 +138,7 @@ export class VolumeNode implements AsyncDisposable {
       recordEvent,
       random,
       podsDir: this.podsDir,
-      kinds: [...nodeKinds(ports), ...(moreKinds?.(ports) ?? [])],
+      kinds: [...nodeKinds(ports), ...(lateKinds?.() ?? [])],
       objects,
       trustBundles,
       claims,

@@ -215,7 +215,9 @@ export class VolumeTask {
     const message = isUnresolved
       ? error.message
       : `${isBlock ? "MapVolume" : "MountVolume"}.${step} failed for volume "${specName}" : ${explain(error)}`;
-    if (!isUnresolved) {
+    // That the cluster has not attached a volume yet is no failure of ours; it is usually on its way.
+    const isUnattached = step === "VerifyControllerAttachedVolume" || step === "WaitForAttach";
+    if (!isUnresolved && step !== "VerifyControllerAttachedVolume") {
       recordEvent(this.#pod, { type: "Warning", reason: isBlock ? "FailedMapVolume" : "FailedMount", message });
     }
     const { name, namespace } = this.#pod.metadata;
@@ -226,7 +228,7 @@ export class VolumeTask {
       reason: message,
       retryMs: delayMs,
     });
-    const failure = { message, isUnresolved, isUnattached: step === "WaitForAttach", nextTryAt };
+    const failure = { message, isUnresolved, isUnattached, nextTryAt };
     // A volume in use stays as it is when it can't be renewed.
     if (this.#state.step !== "mounted") this.#become({ step: "failed", failure });
     return failure;

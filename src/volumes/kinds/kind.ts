@@ -80,6 +80,7 @@ export type MountStep =
   | "WaitForAttach"
   | "MountDevice"
   | "SetUpDevice"
+  | "VerifyControllerAttachedVolume"
   | "MapPodDevice";
 
 /** A step other than the usual one failed. */

@@ -1,0 +1,186 @@
+import { rmdir } from "node:fs/promises";
+import { SerialByKey } from "../../base/index.ts";
+import { isMountPoint } from "../../host/index.ts";
+import type { CSIDriver } from "../../model/index.ts";
+import type { SetUpContext, SetUpResult, VolumeKind, VolumePlace, WantedVolume } from "../kinds/kind.ts";
+import { StepError } from "../kinds/kind.ts";
+import { mapBlockDevice, unmapBlockDevice } from "../mounting/block-map.ts";
+import { blockPaths, type CsiVolume, csiPlugin, csiVolumeOf, isCsi, publishPaths, uniqueName } from "./csi-volume.ts";
+import { DeviceUsers } from "./device-users.ts";
+import { expand } from "./expansion.ts";
+import type { CsiPorts } from "./ports.ts";
+import { publish, removePlace, removeTarget } from "./publishing.ts";
+import { publishContextOf } from "./requests.ts";
+import { stage, stagedOnDisk, unstage } from "./staging.ts";
+import { readRecord } from "./vol-data.ts";
+
+/** Volumes of storage drivers. What the driver was asked for is on disk before it is asked, so nothing gets lost. */
+export class CsiVolumes implements VolumeKind {
+  readonly plugin = csiPlugin;
+  readonly takesMountOptions = true;
+  readonly #ports: CsiPorts;
+  /** A volume has one hand on it at a time, whichever pods it is for. */
+  readonly #turns = new SerialByKey<string>();
+  readonly #users = new DeviceUsers();
+  /** Where this run of the agent has had a volume staged. */
+  readonly #staged = new Map<string, string>();
+  /** What an earlier run of the agent has left: by name of the volume, and by pod. */
+  readonly #restored = new Set<string>();
+  /** Volumes that the cluster must not detach from this node. */
+  readonly #attached = new Set<string>();
+
+  constructor(ports: CsiPorts) {
+    this.#ports = ports;
+  }
+
+  matches(source: WantedVolume["source"]): boolean {
+    return isCsi(source);
+  }
+
+  /** For the node's status: what is attached, or has to be. */
+  volumesInUse(): readonly string[] {
+    return [...this.#attached].sort();
+  }
+
+  setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult> {
+    const volume = csiVolumeOf(wanted);
+    const key = volume.lifecycle === "Ephemeral" ? volume.handle : uniqueName(volume);
+    return this.#turns.run(key, () => this.#setUp(wanted, volume, context, signal));
+  }
+
+  async #setUp(
+    wanted: WantedVolume,
+    volume: CsiVolume,
+    context: SetUpContext,
+    signal: AbortSignal,
+  ): Promise<SetUpResult> {
+    const { cluster, drivers } = this.#ports;
+    const driver = await cluster.csiDriver(volume.driver, signal);
+    const name = uniqueName(volume);
+    if (volume.lifecycle === "Persistent") {
+      this.#users.add(name, userOf(wanted));
+      await this.#checkAttached(name, driver, signal);
+    }
+    const client = drivers.client(volume.driver);
+    const capabilities = await client.capabilities(signal);
+    const publishContext = await publishContextOf(volume, driver, this.#ports, signal);
+    let stagingPath = "";
+    if (volume.lifecycle === "Persistent") {
+      const { specName, form } = wanted;
+      const group = wanted.pod.spec.securityContext?.fsGroup;
+      const isNew = !this.#restored.has(name);
+      const request = { volume, specName, form, client, capabilities, publishContext, group, isNew };
+      stagingPath = this.#staged.get(name) ?? (await stage(request, context, this.#ports, signal));
+      this.#staged.set(name, stagingPath);
+    }
+    const mustPublish = context.isFirst || driver?.spec.requiresRepublish === true;
+    const isNew = context.isFirst && !this.#restored.has(userOf(wanted));
+    const request = { wanted, volume, driver, client, capabilities, publishContext, stagingPath, isNew };
+    const target = mustPublish ? await publish(request, context, this.#ports, signal) : this.#targetOf(wanted);
+    if (wanted.form === "block" && context.isFirst) await this.#map(wanted, target, signal);
+    await expand({ wanted, volume, client, capabilities, path: target, stagingPath }, this.#ports, signal);
+    const { readOnly } = volume;
+    if (wanted.form === "block") return { volume: { type: "block", devicePath: wanted.directory, readOnly } };
+    return { volume: { type: "filesystem", hostPath: target, readOnly, relabel: true } };
+  }
+
+  /** The cluster attaches the volume when it sees it in use here; until then there is nothing to do but wait. */
+  async #checkAttached(name: string, driver: CSIDriver | undefined, signal: AbortSignal): Promise<void> {
+    if (driver?.spec.attachRequired === false) return;
+    this.#attached.add(name);
+    if (await this.#ports.cluster.isAttached(name, signal)) return;
+    throw new StepError("VerifyControllerAttachedVolume", "Volume not attached according to node status");
+  }
+
+  async #map(wanted: WantedVolume, device: string, signal: AbortSignal): Promise<void> {
+    const { mapDirectory } = blockPaths(this.#ports.pluginsDir, wanted.specName, wanted.uid);
+    await mapBlockDevice(device, { mapDirectory, uid: wanted.uid, link: wanted.directory }, this.#ports.run, signal);
+  }
+
+  #targetOf(place: VolumePlace): string {
+    if (place.form === "filesystem") return publishPaths(place).target;
+    return blockPaths(this.#ports.pluginsDir, place.specName, place.uid).target;
+  }
+
+  async tearDown(place: VolumePlace, signal: AbortSignal): Promise<void> {
+    const recordPath = this.#recordOf(place);
+    const record = await readRecord(recordPath);
+    if (typeof record === "string") {
+      const target = this.#targetOf(place);
+      if (await isMountPoint(target)) {
+        throw new Error(
+          `${target} is mounted, but ${recordPath} is ${record}: its driver is not known and can't be asked to unmount it`,
+        );
+      }
+      if (place.form === "block") await this.#unmap(place, signal);
+      await removeTarget(target, recordPath);
+      return;
+    }
+    const key = record.lifecycle === "Ephemeral" ? record.handle : uniqueName(record);
+    await this.#turns.run(key, async () => {
+      if (place.form === "block") await this.#unmap(place, signal);
+      const target = this.#targetOf(place);
+      await this.#ports.drivers.client(record.driver).unpublish(record.handle, target, signal);
+      if (place.form === "block") await this.#removeBlockTarget(place, target);
+      else await removeTarget(target, recordPath);
+      this.#restored.delete(userOf(place));
+      if (record.lifecycle === "Persistent" && this.#users.remove(key, userOf(place))) {
+        await this.#unstage({ ...record, specName: place.specName, form: place.form }, signal);
+      }
+    });
+  }
+
+  async #unmap(place: VolumePlace, signal: AbortSignal): Promise<void> {
+    const { mapDirectory } = blockPaths(this.#ports.pluginsDir, place.specName, place.uid);
+    await unmapBlockDevice({ mapDirectory, uid: place.uid, link: place.directory }, this.#ports.run, signal);
+  }
+
+  /** The record of a block volume is shared by its pods and goes with the last. */
+  async #removeBlockTarget(place: VolumePlace, target: string): Promise<void> {
+    await removePlace(target);
+    await rmdir(blockPaths(this.#ports.pluginsDir, place.specName, place.uid).publishDirectory).catch(() => {});
+  }
+
+  #recordOf(place: VolumePlace): string {
+    if (place.form === "filesystem") return publishPaths(place).record;
+    return blockPaths(this.#ports.pluginsDir, place.specName, place.uid).record;
+  }
+
+  async restore(places: readonly VolumePlace[]): Promise<void> {
+    for (const place of places) {
+      const record = await readRecord(this.#recordOf(place));
+      if (typeof record === "string") continue;
+      this.#restored.add(userOf(place));
+      if (record.lifecycle !== "Persistent") continue;
+      this.#users.add(uniqueName(record), userOf(place));
+      this.#restored.add(uniqueName(record));
+      if (record.attachment !== "") this.#attached.add(uniqueName(record));
+    }
+  }
+
+  /** Volumes that are staged although no pod uses them: the agent ended between the two steps of letting them go. */
+  async cleanUp(signal: AbortSignal): Promise<void> {
+    for (const staged of await stagedOnDisk(this.#ports.pluginsDir)) {
+      const key = uniqueName(staged);
+      if (this.#users.has(key)) continue;
+      await this.#turns.run(key, async () => {
+        if (!this.#users.has(key)) await this.#unstage(staged, signal);
+      });
+    }
+  }
+
+  async #unstage(
+    { driver, handle, specName, form }: { driver: string; handle: string; specName: string; form: VolumePlace["form"] },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const key = uniqueName({ driver, handle });
+    await unstage({ volume: { driver, handle }, specName, form }, this.#ports, signal);
+    this.#staged.delete(key);
+    this.#restored.delete(key);
+    this.#attached.delete(key);
+  }
+}
+
+function userOf({ uid, specName }: VolumePlace): string {
+  return `${uid}/${specName}`;
+}

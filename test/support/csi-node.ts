@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { silentLogger, systemClock } from "../../src/base/index.ts";
+import { runTool } from "../../src/host/index.ts";
+import type {
+  CSIDriver,
+  CSIDriverSpec,
+  PersistentVolumeSpec,
+  Secret,
+  VolumeAttachment,
+} from "../../src/model/index.ts";
+import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
+import { attachmentName } from "../../src/volumes/csi/csi-volume.ts";
+import { type CsiCluster, CsiVolumes, type ResizeReport, TokenManager } from "../../src/volumes/index.ts";
+import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
+import { MemoryClaims } from "./memory-claims.ts";
+import { eventually, VolumeNode } from "./volume-node.ts";
+
+export const testNodeName = "node-1";
+
+/** The storage side of a cluster: everything is attached at once unless told otherwise. */
+export class MemoryCsiCluster implements CsiCluster {
+  readonly drivers = new Map<string, CSIDriver>();
+  readonly attachments = new Map<string, VolumeAttachment>();
+  readonly secrets = new Map<string, Secret>();
+  readonly resizes: ResizeReport[] = [];
+  attached: "all" | ReadonlySet<string> = "all";
+
+  driver(name: string, spec: CSIDriverSpec): void {
+    this.drivers.set(name, { metadata: { name }, spec });
+  }
+
+  attach(driver: string, handle: string, metadata: Record<string, string> = {}): void {
+    const name = attachmentName({ driver, handle }, testNodeName);
+    this.attachments.set(name, {
+      metadata: { name },
+      spec: { attacher: driver, nodeName: testNodeName, source: {} },
+      status: { attached: true, attachmentMetadata: metadata },
+    });
+  }
+
+  async csiDriver(name: string): Promise<CSIDriver | undefined> {
+    return this.drivers.get(name);
+  }
+
+  async attachment(name: string): Promise<VolumeAttachment | undefined> {
+    return this.attachments.get(name);
+  }
+
+  async isAttached(uniqueName: string): Promise<boolean> {
+    return this.attached === "all" || this.attached.has(uniqueName);
+  }
+
+  async secret(namespace: string, name: string): Promise<Secret | undefined> {
+    return this.secrets.get(`${namespace}/${name}`);
+  }
+
+  async reportResize(_claim: object, report: ResizeReport): Promise<void> {
+    this.resizes.push(report);
+  }
+}
+
+/** A node with the volume engine, plugin registration and a storage driver beside it. */
+export class CsiNode implements AsyncDisposable {
+  readonly node: VolumeNode;
+  readonly claims: MemoryClaims;
+  readonly cluster = new MemoryCsiCluster();
+  readonly driver: TestCsiDriver;
+  readonly drivers: CsiDrivers;
+  readonly kinds: CsiVolumes[] = [];
+  readonly tokens: string[] = [];
+
+  private constructor(node: VolumeNode, claims: MemoryClaims, options: CsiDriverOptions, self: { csi?: CsiNode }) {
+    this.node = node;
+    this.claims = claims;
+    self.csi = this;
+    this.driver = new TestCsiDriver(join(node.root, "d"), join(node.root, "reg"), options);
+    this.drivers = new CsiDrivers({
+      clock: systemClock,
+      log: silentLogger,
+      records: undefined,
+      onRegistered: () => node.volumes.retryNow(),
+    });
+  }
+
+  static async create(options: CsiDriverOptions = {}): Promise<CsiNode> {
+    const self: { csi?: CsiNode } = {};
+    const claims = new MemoryClaims();
+    const node = await VolumeNode.create({
+      claims,
+      lateKinds: () => (self.csi === undefined ? [] : [self.csi.#newKind()]),
+    });
+    const csi = new CsiNode(node, claims, options, self);
+    await node.restart();
+    await csi.driver.start();
+    csi.#register();
+    await eventually("the driver is registered", () => csi.drivers.names().length > 0);
+    return csi;
+  }
+
+  /** The present instance of the CSI kind. */
+  get kind(): CsiVolumes {
+    const kind = this.kinds.at(-1);
+    if (kind === undefined) throw new Error("no kind was made");
+    return kind;
+  }
+
+  /** The agent ends and starts again; the driver runs on. */
+  async restart(): Promise<void> {
+    await this.node.restart();
+    this.#register();
+  }
+
+  /** A bound claim on a volume of the driver, attached to this node. */
+  bind(name: string, spec: Partial<PersistentVolumeSpec> = {}, csi: object = {}): void {
+    const { name: driver } = this.driver;
+    const handle = `vol-${name}`;
+    this.claims.bind(name, { csi: { driver, volumeHandle: handle, fsType: "ext4", ...csi }, ...spec });
+    this.cluster.attach(driver, handle, { device: "/dev/sdx" });
+  }
+
+  staging(handle: string): string {
+    return join(this.node.root, "plugins/kubernetes.io/csi", this.driver.name, sha256(handle));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.driver.stop();
+    await this.node[Symbol.asyncDispose]();
+  }
+
+  #register(): void {
+    const registration = new PluginRegistration({
+      directory: join(this.node.root, "reg"),
+      handlers: new Map([["CSIPlugin", this.drivers]]),
+      clock: systemClock,
+      log: silentLogger,
+    });
+    this.node.scope.spawn("plugins", (signal) => registration.run(signal));
+  }
+
+  #newKind(): CsiVolumes {
+    const kind = new CsiVolumes({
+      clock: systemClock,
+      log: silentLogger,
+      random: Math.random,
+      recordEvent: ({ metadata }, event) => this.node.events.push({ ...event, pod: metadata.name }),
+      run: runTool,
+      drivers: this.drivers,
+      cluster: this.cluster,
+      tokens: new TokenManager({
+        clock: systemClock,
+        log: silentLogger,
+        random: Math.random,
+        request: async (_namespace, account, spec) => {
+          this.tokens.push(account);
+          const expirationTimestamp = new Date(systemClock.now() + 3_600_000).toISOString();
+          return { spec, status: { token: `t${this.tokens.length}`, expirationTimestamp } };
+        },
+      }),
+      nodeName: testNodeName,
+      pluginsDir: join(this.node.root, "plugins"),
+      syncFrequencyMs: 50,
+    });
+    this.kinds.push(kind);
+    return kind;
+  }
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

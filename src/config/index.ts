@@ -33,6 +33,6 @@ export type {
 } from "./kubelet-configuration.ts";
 export { describeProblem, loadConfig } from "./load.ts";
 export { systemIo } from "./system-io.ts";
-export type { EvictionAmount } from "./text/eviction-text.ts";
+export { type EvictionAmount, parseEvictionThreshold } from "./text/eviction-text.ts";
 export { type ReservedResources, reservedResources } from "./text/reserved.ts";
 export { KUBERNETES_VERSION, NODELET_VERSION } from "./version.ts";

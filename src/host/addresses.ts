@@ -6,18 +6,23 @@ import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
  * the default address of that family, as does an empty list for IPv4 before IPv6.
  */
 export async function nodeAddresses(wanted: readonly string[], root = "/"): Promise<readonly string[]> {
-  const interfaces = networkInterfaces();
-  const v4 = async (): Promise<string | undefined> => pick(interfaces, "IPv4", await defaultInterfaceV4(root));
-  const v6 = async (): Promise<string | undefined> => pick(interfaces, "IPv6", await defaultInterfaceV6(root));
   const chosen: (string | undefined)[] = [];
   for (const ip of wanted) {
-    if (ip === "0.0.0.0") chosen.push(await v4());
-    else if (ip === "::") chosen.push(await v6());
+    if (ip === "0.0.0.0") chosen.push(await defaultAddress(4, root));
+    else if (ip === "::") chosen.push(await defaultAddress(6, root));
     else chosen.push(ip);
   }
-  if (wanted.length === 0) chosen.push((await v4()) ?? (await v6()));
+  if (wanted.length === 0) chosen.push((await defaultAddress(4, root)) ?? (await defaultAddress(6, root)));
   const found = chosen.filter((ip) => ip !== undefined);
   return found.length > 0 ? found : ["127.0.0.1"];
+}
+
+/** The address of that family by which the rest of the world is reached. */
+export async function defaultAddress(family: 4 | 6, root = "/"): Promise<string | undefined> {
+  const interfaces = networkInterfaces();
+  return family === 4
+    ? pick(interfaces, "IPv4", await defaultInterfaceV4(root))
+    : pick(interfaces, "IPv6", await defaultInterfaceV6(root));
 }
 
 /** An address of the interface the default route leaves by, else any that is not the machine talking to itself. */

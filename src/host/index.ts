@@ -1,5 +1,5 @@
 // The Linux door: system calls, mounts, cgroup hierarchies, /proc, locks, systemd. Reads and acts; never decides.
-export { nodeAddresses } from "./addresses.ts";
+export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
 export { HeldDirectory, isMissing, isMountPoint, openPath } from "./held-directory.ts";

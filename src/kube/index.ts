@@ -14,6 +14,7 @@ export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClients
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";
 export { getObject, type NamedObject, ObjectWatches, requestToken } from "./objects/index.ts";
 export { type KubeObject, type ObjectRef, pathOf, type Resource, resources } from "./resources.ts";
+export { type MergeKeys, nodeMergeKeys, podMergeKeys, strategicPatch } from "./strategic-patch.ts";
 export { ConnectionError, type HttpResponse } from "./transport/index.ts";
 export {
   type Change,

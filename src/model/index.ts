@@ -58,7 +58,7 @@ export { validateMetadata, validatePod } from "./pod-validation/index.ts";
 export { describeProblem, isError, type Position, type Problem, ProblemList } from "./problem.ts";
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
-export { canonicalQuantity } from "./quantity-format.ts";
+export { canonicalQuantity, formatOf, formatQuantity } from "./quantity-format.ts";
 export {
   addAmounts,
   amountsOf,

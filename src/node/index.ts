@@ -1,0 +1,5 @@
+// The Node object: registration, status with its conditions, lease, and what belongs to it.
+export { NodeKeeper, type NodeKeeperPorts } from "./keeper.ts";
+export type { DeviceFacts, NetworkFacts, NodeFacts, RuntimeFacts } from "./ports.ts";
+export { type NodeSettings, nodeSettingsOf } from "./settings.ts";
+export { filesystemBytes, readHugePages, systemNetwork } from "./system-facts.ts";

@@ -1,0 +1,119 @@
+import {
+  addAmounts,
+  amountsOf,
+  formatOf,
+  formatQuantity,
+  type Nano,
+  type Quantity,
+  type ResourceAmounts,
+  wholeUnits,
+} from "../../model/index.ts";
+import type { DeviceFacts, NodeFacts } from "../ports.ts";
+import type { NodeSettings, Threshold } from "../settings.ts";
+
+export type ResourceList = Readonly<Record<string, Quantity>>;
+
+const nanosPerUnit = 1_000_000_000n;
+const bytes = (amount: bigint): Quantity => formatQuantity(amount * nanosPerUnit, "binary");
+const count = (amount: number): Quantity => formatQuantity(BigInt(amount) * nanosPerUnit, "decimal");
+
+export type CapacitySettings = Pick<
+  NodeSettings,
+  "maxPods" | "podsPerCore" | "localStorageIsolation" | "reserved" | "hardEviction"
+>;
+
+/** What the machine has; what others put beside it is kept. */
+export function capacityOf(
+  settings: CapacitySettings,
+  { machine, hugePages, devices }: Pick<NodeFacts, "machine" | "hugePages"> & { readonly devices: DeviceFacts },
+  rootFilesystemBytes: bigint | undefined,
+  present: ResourceList,
+): ResourceList {
+  const cores = machine.cpus.logical;
+  const pods = settings.podsPerCore > 0 ? Math.min(cores * settings.podsPerCore, settings.maxPods) : settings.maxPods;
+  const capacity: Record<string, Quantity> = { ...present };
+  for (const name of Object.keys(capacity)) if (isHugePages(name)) delete capacity[name];
+  capacity["cpu"] = count(cores);
+  capacity["memory"] = bytes(BigInt(machine.memoryBytes));
+  capacity["pods"] = count(pods);
+  for (const [size, amount] of hugePages) capacity[hugePagesName(size)] = bytes(amount);
+  if (settings.localStorageIsolation && rootFilesystemBytes !== undefined) {
+    capacity["ephemeral-storage"] = bytes(rootFilesystemBytes);
+  }
+  for (const [name, amount] of devices.capacity) capacity[name] = count(amount);
+  // A resource that stays with 0 tells the scheduler more than one that is gone.
+  for (const name of devices.removed) capacity[name] = "0";
+  return capacity;
+}
+
+/** What pods may use of it. */
+export function allocatableOf(
+  settings: CapacitySettings,
+  capacity: ResourceList,
+  devices: DeviceFacts,
+  present: ResourceList,
+): ResourceList {
+  const amounts = amountsOf(capacity);
+  const reserved = addAmounts(settings.reserved, evictionReserve(settings, amounts));
+  const allocatable: Record<string, Quantity> = {};
+  for (const [name, quantity] of Object.entries(present)) {
+    if (capacity[name] !== undefined || (!isExtended(name) && !isHugePages(name))) allocatable[name] = quantity;
+  }
+  let hugePages = 0n;
+  for (const [name, amount] of amounts) {
+    if (isHugePages(name)) hugePages += amount;
+    allocatable[name] = less(name, capacity[name] ?? "0", amount, reserved.get(name) ?? 0n);
+  }
+  for (const [name, amount] of devices.allocatable) allocatable[name] = count(amount);
+  const memory = allocatable["memory"];
+  if (memory !== undefined && hugePages > 0n) {
+    allocatable["memory"] = less("memory", memory, amountsOf({ memory }).get("memory") ?? 0n, hugePages);
+  }
+  return allocatable;
+}
+
+function less(name: string, quantity: Quantity, amount: Nano, reserve: Nano): Quantity {
+  if (reserve === 0n) return quantity;
+  const isBytes = name === "memory" || name === "ephemeral-storage" || isHugePages(name);
+  const left = amount - reserve;
+  return formatQuantity(left > 0n ? left : 0n, isBytes ? "binary" : formatOf(quantity));
+}
+
+function evictionReserve({ hardEviction }: CapacitySettings, capacity: ResourceAmounts): ResourceAmounts {
+  const reserve = new Map<string, Nano>();
+  const add = (resource: string, threshold: Threshold | undefined): void => {
+    if (threshold === undefined) return;
+    if ("quantity" in threshold) reserve.set(resource, threshold.quantity);
+    else {
+      // Upstream keeps percentages in 32 bits, and its allocatable is compared to the byte.
+      const share = Number(wholeUnits(capacity.get(resource) ?? 0n)) * Math.fround(threshold.fraction);
+      reserve.set(resource, BigInt(Math.trunc(share)) * nanosPerUnit);
+    }
+  };
+  add("memory", hardEviction.memory);
+  add("ephemeral-storage", hardEviction.nodefs);
+  return reserve;
+}
+
+export function hugePagesName(size: bigint): string {
+  return `hugepages-${bytes(size)}`;
+}
+
+export function isHugePages(name: string): boolean {
+  return name.startsWith("hugepages-");
+}
+
+/** A resource that a vendor named: `example.com/gpu`. */
+export function isExtended(name: string): boolean {
+  if (!name.includes("/") || name.includes("kubernetes.io/") || name.startsWith("requests.")) return false;
+  const [domain = "", short = "", ...more] = name.split("/");
+  const fits = `requests.${domain}`.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(domain);
+  return more.length === 0 && fits && /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(short);
+}
+
+/** What the scheduler cannot do without. */
+export function missingResources(capacity: ResourceList, localStorageIsolation: boolean): string | undefined {
+  const wanted = ["cpu", "memory", "pods", ...(localStorageIsolation ? ["ephemeral-storage"] : [])];
+  const missing = wanted.filter((name) => capacity[name] === undefined);
+  return missing.length === 0 ? undefined : `missing node capacity for resources: ${missing.join(", ")}`;
+}

@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { request as requestTls } from "node:https";
+import type { ConnectionOptions } from "node:tls";
 import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
 import type { RuntimeService } from "../../src/cri/index.ts";
 import type { ObservedPod, Pod, PodUid } from "../../src/model/index.ts";
@@ -91,8 +93,11 @@ export class TestServer implements AsyncDisposable {
   readonly #scope = new TaskScope();
   readonly server: NodeServer;
 
-  private constructor(server: NodeServer) {
+  readonly #send: typeof request;
+
+  private constructor(server: NodeServer, send: typeof request) {
     this.server = server;
+    this.#send = send;
   }
 
   static async start(
@@ -109,7 +114,7 @@ export class TestServer implements AsyncDisposable {
       ...ports,
     });
     await server.listen();
-    const started = new TestServer(server);
+    const started = new TestServer(server, tls === undefined ? request : requestTls);
     started.#scope.spawn("server", (signal) => server.serve(signal));
     return started;
   }
@@ -119,8 +124,10 @@ export class TestServer implements AsyncDisposable {
   }
 
   /** The whole answer to one request. */
-  async ask(path: string, { method = "GET", headers = {}, body = "" }: AskOptions = {}): Promise<Answer> {
-    const sent = request({ host: "127.0.0.1", port: this.port, path, method, headers, agent: false });
+  async ask(path: string, options: AskOptions = {}): Promise<Answer> {
+    const { method = "GET", headers = {}, body = "", client = {} } = options;
+    const tls = { rejectUnauthorized: false, ...client };
+    const sent = this.#send({ host: "127.0.0.1", port: this.port, path, method, headers, agent: false, ...tls });
     sent.end(body);
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     const chunks: Buffer[] = [];
@@ -138,6 +145,8 @@ export interface AskOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** How the client does TLS: with which certificate, up to which version. */
+  readonly client?: ConnectionOptions;
 }
 
 export interface Answer {

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import { createServer as createTlsServer, type ServerOptions } from "node:https";
+import { createServer as createTlsServer, type ServerOptions, type Server as TlsServer } from "node:https";
 import { listen, serve } from "../http.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
 
@@ -9,10 +9,8 @@ export interface Where {
   readonly port: number;
 }
 
-export type TlsSettings = Pick<
-  ServerOptions,
-  "key" | "cert" | "ca" | "minVersion" | "ciphers" | "requestCert" | "rejectUnauthorized" | "honorCipherOrder"
->;
+/** What TLS is served with; with `ca`, clients are asked for a certificate, and what it proves is decided later. */
+export type TlsSettings = Pick<ServerOptions, "key" | "cert" | "ca" | "minVersion" | "ciphers">;
 
 const limits = {
   // Bearer tokens and the headers of proxies are long, but not that long.
@@ -31,16 +29,35 @@ export class NodeServer {
   readonly #where: Where;
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
+  #tls: { readonly server: TlsServer; readonly settings: TlsSettings } | undefined;
 
   constructor(where: Where, tls: TlsSettings | undefined, ports: DispatchPorts) {
     this.#where = where;
     this.#dispatcher = new Dispatcher(ports);
     const listener: RequestListener = (request, response) => this.#dispatcher.request(request, response);
-    this.#server =
-      tls === undefined
-        ? createServer(limits, listener)
-        : createTlsServer({ ...limits, handshakeTimeout: handshakeTimeoutMs, ...tls }, listener);
+    this.#server = tls === undefined ? createServer(limits, listener) : this.#secure(tls, listener);
     this.#server.on("upgrade", (request, socket, head) => this.#dispatcher.upgrade(request, socket, head));
+  }
+
+  #secure(tls: TlsSettings, listener: RequestListener): TlsServer {
+    const server = createTlsServer(
+      {
+        ...limits,
+        ...tls,
+        handshakeTimeout: handshakeTimeoutMs,
+        requestCert: tls.ca !== undefined,
+        rejectUnauthorized: false,
+        ALPNProtocols: ["http/1.1"],
+      },
+      listener,
+    );
+    this.#tls = { server, settings: tls };
+    return server;
+  }
+
+  /** New connections are served with the new files. */
+  renewTls(material: Pick<TlsSettings, "key" | "cert" | "ca">): void {
+    this.#tls?.server.setSecureContext({ ...this.#tls.settings, ...material });
   }
 
   /** The port that was got, also when any was asked for. */

@@ -5,6 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { type Clock, messageOf } from "../../base/index.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiCall, Upgrade } from "../api/router.ts";
+import { withoutToken } from "../auth/bearer.ts";
 
 const longestHead = 64 * 1024;
 const refusalMs = 10_000;
@@ -66,6 +67,7 @@ function requestHead(request: IncomingMessage, url: URL): string {
     const value = request.rawHeaders[index + 1] ?? "";
     const lower = name.toLowerCase();
     if (lower === "x-forwarded-for") forwardedFor.push(value);
+    else if (lower === "sec-websocket-protocol") lines.push(`${name}: ${withoutToken(value)}`);
     else if (lower !== "authorization") lines.push(`${name}: ${value}`);
   }
   lines.push(`X-Forwarded-For: ${[...forwardedFor, request.socket.remoteAddress ?? ""].join(", ")}`);

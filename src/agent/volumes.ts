@@ -6,6 +6,7 @@ import type { PodUid, RecordPodEvent } from "../model/index.ts";
 import type { NodeContext, ReadConfigMap, ReadSecret } from "../runtime/index.ts";
 import { LocalObjects, nodeKinds, type Objects, objectsBy, PodVolumes, TokenManager } from "../volumes/index.ts";
 import type { Cluster } from "./cluster.ts";
+import type { Storage, StorageParts } from "./storage.ts";
 
 export interface VolumeParts {
   readonly config: AgentConfig;
@@ -48,6 +49,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     pluginsDir: join(node.rootDir, "plugins"),
     ensureImage: undefined,
   });
+  const storage = await startStorageIfAny({ ...parts, log, random, tokens, onNews: () => volumes.retryNow() }, scope);
   const volumes = new PodVolumes(scope, {
     clock,
     log,
@@ -55,10 +57,10 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     recordEvent,
     random,
     podsDir,
-    kinds,
+    kinds: storage === undefined ? kinds : [...kinds, storage.csi],
     objects,
     trustBundles: undefined,
-    claims: undefined,
+    claims: storage?.claims,
     onReady,
   });
   await volumes.restore();
@@ -69,6 +71,17 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     readConfigMap: (namespace, name, signal) => objects.read({ kind: "configmap", namespace, name }, signal),
     readSecret: (namespace, name, signal) => objects.read({ kind: "secret", namespace, name }, signal),
   };
+}
+
+async function startStorageIfAny(
+  parts: VolumeParts & Pick<StorageParts, "random" | "tokens" | "onNews">,
+  scope: TaskScope,
+): Promise<Storage | undefined> {
+  const { cluster, config, node } = parts;
+  if (cluster === undefined) return undefined;
+  const { startStorage } = await import("./storage.ts");
+  const { syncFrequencyMs } = config.kubelet;
+  return startStorage({ ...parts, cluster, nodeName: config.nodeName, rootDir: node.rootDir, syncFrequencyMs }, scope);
 }
 
 function startObjects({ config, clock, log, cluster }: VolumeParts, scope: TaskScope): Objects | undefined {

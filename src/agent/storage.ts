@@ -1,0 +1,170 @@
+import { join } from "node:path";
+import { type Clock, explain, isAbort, type Logger, type TaskScope } from "../base/index.ts";
+import { runTool } from "../host/index.ts";
+import { getObject, isNotFound, type KubeClient, resources } from "../kube/index.ts";
+import type { PersistentVolumeClaim, PersistentVolumeClaimCondition, RecordPodEvent } from "../model/index.ts";
+import { CsiDrivers, CsiNodeUpkeep, type NodeObjects, PluginRegistration } from "../plugins/index.ts";
+import { type Claims, type CsiCluster, CsiVolumes, type ResizeReport, type TokenManager } from "../volumes/index.ts";
+import type { Cluster } from "./cluster.ts";
+
+export interface StorageParts {
+  readonly cluster: Cluster;
+  readonly nodeName: string;
+  readonly rootDir: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly recordEvent: RecordPodEvent;
+  readonly tokens: TokenManager;
+  readonly syncFrequencyMs: number;
+  /** Something that volumes may wait for has happened: a driver came, the cluster attached a volume. */
+  readonly onNews: () => void;
+}
+
+export interface Storage {
+  readonly claims: Claims;
+  readonly csi: CsiVolumes;
+  /** Why the node can't be ready yet. */
+  problem(): string | undefined;
+}
+
+/** The cluster's storage as this node sees it: claims, and the drivers that register here. */
+export function startStorage(parts: StorageParts, scope: TaskScope): Storage {
+  const { cluster, nodeName, rootDir, clock, log, random, recordEvent, tokens, syncFrequencyMs, onNews } = parts;
+  const client = cluster.clients.main;
+  const upkeep = new CsiNodeUpkeep(nodeObjects(client, nodeName), clock);
+  const drivers = new CsiDrivers({ clock, log, records: upkeep, onRegistered: onNews });
+  const registration = new PluginRegistration({
+    directory: join(rootDir, "plugins_registry"),
+    handlers: new Map([["CSIPlugin", drivers]]),
+    clock,
+    log: log.named("plugins"),
+  });
+  scope.spawn("plugin registration", (signal) => registration.run(signal));
+  scope.spawn("CSINode", (signal) => initialise(upkeep, { clock, log }, signal));
+  let attached = "";
+  cluster.nodes.onChange(() => {
+    const now = JSON.stringify(cluster.node()?.status?.volumesAttached ?? []);
+    if (now === attached) return;
+    attached = now;
+    onNews();
+  });
+  const csi = new CsiVolumes({
+    clock,
+    log,
+    random,
+    recordEvent,
+    run: runTool,
+    drivers,
+    cluster: csiCluster(cluster, nodeName),
+    tokens,
+    nodeName,
+    pluginsDir: join(rootDir, "plugins"),
+    syncFrequencyMs,
+  });
+  return { claims: claimsOf(cluster), csi, problem: () => upkeep.problem };
+}
+
+const initialiseRetryMs = 5_000;
+
+/** The node may not be registered yet, or the API server away; without the object the node is not ready. */
+async function initialise(
+  upkeep: CsiNodeUpkeep,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      await upkeep.initialise(signal);
+      return;
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.warn("Could not make the CSINode object yet", { reason: explain(error), retryMs: initialiseRetryMs });
+      await clock.sleep(initialiseRetryMs, signal);
+    }
+  }
+}
+
+/** Read live each time: a pod must not start on what a claim used to be. */
+function claimsOf(cluster: Cluster): Claims {
+  const client = cluster.clients.main;
+  return {
+    claim: (namespace, name, signal) =>
+      getObject(client, resources.persistentVolumeClaims, { namespace, name }, "latest", signal),
+    persistentVolume: (name, signal) => getObject(client, resources.persistentVolumes, { name }, "latest", signal),
+    node: () => {
+      const { name, labels = {} } = cluster.node()?.metadata ?? {};
+      return name === undefined ? undefined : { name, labels };
+    },
+  };
+}
+
+function csiCluster(cluster: Cluster, nodeName: string): CsiCluster {
+  const client = cluster.clients.main;
+  return {
+    csiDriver: (name, signal) => getObject(client, resources.csiDrivers, { name }, "cached", signal),
+    attachment: (name, signal) => getObject(client, resources.volumeAttachments, { name }, "latest", signal),
+    isAttached: async (uniqueName, signal) => {
+      const lists = (node: ReturnType<Cluster["node"]>): boolean =>
+        (node?.status?.volumesAttached ?? []).some(({ name }) => name === uniqueName);
+      // What we know already is asked first: it costs nothing.
+      return (
+        lists(cluster.node()) || lists(await getObject(client, resources.nodes, { name: nodeName }, "latest", signal))
+      );
+    },
+    secret: (namespace, name, signal) => getObject(client, resources.secrets, { namespace, name }, "latest", signal),
+    reportResize: (claim, report, signal) => reportResize(client, claim, report, signal),
+  };
+}
+
+const resizeConditions = new Set(["Resizing", "FileSystemResizePending", "NodeResizeError", "ControllerResizeError"]);
+
+async function reportResize(
+  client: KubeClient,
+  { metadata, status }: PersistentVolumeClaim,
+  report: ResizeReport,
+  signal: AbortSignal,
+): Promise<void> {
+  const others = (status?.conditions ?? []).filter(({ type }) => !resizeConditions.has(type));
+  const ref = { namespace: metadata?.namespace, name: metadata?.name, subresource: "status" };
+  const body = { status: resizeStatus(report, others) };
+  await client.patch(resources.persistentVolumeClaims, ref, { type: "merge", body }, signal);
+}
+
+function resizeStatus(report: ResizeReport, others: readonly PersistentVolumeClaimCondition[]): object {
+  switch (report.state) {
+    case "in progress":
+      return { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } };
+    case "done":
+      return {
+        capacity: { storage: report.capacity },
+        allocatedResourceStatuses: { storage: null },
+        conditions: others,
+      };
+    case "failed":
+      if (report.isInfeasible) return { allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } };
+      return { conditions: [...others, { type: "NodeResizeError", status: "True", message: report.message }] };
+  }
+}
+
+function nodeObjects(client: KubeClient, nodeName: string): NodeObjects {
+  const name = nodeName;
+  return {
+    csiNode: (signal) => getObject(client, resources.csiNodes, { name }, "latest", signal),
+    putCsiNode: async (object, signal) => {
+      if (object.metadata?.resourceVersion === undefined) await client.create(resources.csiNodes, {}, object, signal);
+      else await client.update(resources.csiNodes, { name }, object, signal);
+    },
+    node: async (signal) => {
+      try {
+        return await client.get(resources.nodes, { name }, {}, signal);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        throw new Error(`node "${name}" is not registered yet`, { cause: error });
+      }
+    },
+    patchNode: async (metadata, signal) => {
+      await client.patch(resources.nodes, { name }, { type: "merge", body: { metadata } }, signal);
+    },
+  };
+}

@@ -21,6 +21,11 @@ export interface AuthenticatorParts {
   readonly staticTokens: ReadonlyMap<string, User>;
 }
 
+export interface TokenUser {
+  readonly user: User;
+  readonly audiences: readonly string[];
+}
+
 export class Authenticator {
   readonly #parts: AuthenticatorParts;
 
@@ -35,19 +40,20 @@ export class Authenticator {
     }
     const [, token = ""] = /^Bearer +([^ ]+)/i.exec(authorization ?? "") ?? [];
     if (token === "") return { name: "system:anonymous", groups: ["system:unauthenticated"] };
-    const user = this.userOfToken(token, [this.#parts.signer.issuer]);
-    if (user === undefined) throw new ApiError(401, "Unauthorized", "Unauthorized");
-    return user;
+    const found = this.readToken(token, [this.#parts.signer.issuer]);
+    if (found === undefined) throw new ApiError(401, "Unauthorized", "Unauthorized");
+    return found.user;
   }
 
-  /** Whom a token speaks for when it is meant for one of the audiences; undefined when it is not valid. */
-  userOfToken(token: string, audiences: readonly string[]): User | undefined {
+  /** Whom a token speaks for, and for which of the audiences it is meant; undefined when for none. */
+  readToken(token: string, audiences: readonly string[]): TokenUser | undefined {
     const { staticTokens, signer, clock } = this.#parts;
     const fixed = staticTokens.get(token);
-    if (fixed !== undefined) return authenticated(fixed);
+    if (fixed !== undefined) return { user: authenticated(fixed), audiences };
     const claims = signer.read(token, clock.now());
-    if (claims === undefined || !claims.audiences.some((audience) => audiences.includes(audience))) return undefined;
-    return this.#stillStands(claims) ? authenticated(userOf(claims)) : undefined;
+    if (claims === undefined || !this.#stillStands(claims)) return undefined;
+    const meant = audiences.filter((audience) => claims.audiences.includes(audience));
+    return meant.length === 0 ? undefined : { user: authenticated(userOf(claims)), audiences: meant };
   }
 
   /** A token ends with its service account and with what it is bound to. */

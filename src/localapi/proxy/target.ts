@@ -102,6 +102,17 @@ const streamFlags: readonly (readonly [string, string])[] = [
   ["tty", "tty"],
 ];
 
+const logOptions = [
+  "follow",
+  "previous",
+  "sinceSeconds",
+  "sinceTime",
+  "timestamps",
+  "tailLines",
+  "limitBytes",
+  "stream",
+];
+
 /** The same options in the words of the kubelet. */
 function kubeletQuery(subresource: string, query: URLSearchParams): string {
   const options = new URLSearchParams();
@@ -112,8 +123,8 @@ function kubeletQuery(subresource: string, query: URLSearchParams): string {
     }
     for (const word of query.getAll("command")) options.append("command", word);
   } else {
-    for (const [key, value] of query)
-      if (key !== "container" && key !== "insecureSkipTLSVerifyBackend") options.append(key, value);
+    const passed = subresource === "log" ? logOptions : ["port"];
+    for (const [key, value] of query) if (passed.includes(key)) options.append(key, value);
   }
   return options.toString();
 }

@@ -47,9 +47,18 @@ function decodeFields(value: unknown, type: string, path: string, unknownFields:
     const at = path === "" ? key : `${path}.${key}`;
     const field = schema.fields.get(key);
     if (field === undefined) unknownFields.push(at);
-    else if (item !== null && item !== undefined) fields[key] = decodeValue(item, field.type, at, unknownFields);
+    else if (item !== null && item !== undefined) {
+      const decoded = decodeValue(item, field.type, at, unknownFields);
+      if (field.required || !isEmpty(decoded, field.type)) fields[key] = decoded;
+    }
   }
   return fields;
+}
+
+/** Lists and maps that hold nothing are not stored, unless they must be there. */
+function isEmpty(value: unknown, type: FieldType): boolean {
+  if (type.form === "list") return Array.isArray(value) && value.length === 0;
+  return type.form === "map" && isObject(value) && Object.keys(value).length === 0;
 }
 
 function decodeScalar(value: unknown, name: string, path: string): unknown {

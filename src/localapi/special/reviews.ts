@@ -12,11 +12,11 @@ export function tokenReviews(authenticator: Authenticator, ownAudience: string):
     const body = await call.body();
     const asked = listAt(body, "spec", "audiences").map(String);
     const audiences = asked.length === 0 ? [ownAudience] : asked;
-    const user = authenticator.userOfToken(stringAt(body, "spec", "token"), audiences);
+    const found = authenticator.readToken(stringAt(body, "spec", "token"), audiences);
     const status =
-      user === undefined
+      found === undefined
         ? { user: {}, error: "invalid bearer token" }
-        : { authenticated: true, user: describeUser(user), audiences };
+        : { authenticated: true, user: describeUser(found.user), audiences: found.audiences };
     return json(answer(body, "TokenReview", "authentication.k8s.io/v1", status), 201);
   };
 }

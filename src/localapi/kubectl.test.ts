@@ -1,0 +1,266 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
+import { FakeKubelet } from "./fake-kubelet.ts";
+import { type LocalApi, startLocalApi } from "./start.ts";
+
+interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number;
+}
+
+function run(command: string, args: readonly string[], env: Record<string, string>): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(command, [...args], { env, timeout: 60_000 }, (error, stdout, stderr) =>
+      resolve({ stdout, stderr, code: error === null ? 0 : typeof error.code === "number" ? error.code : 1 }),
+    );
+  });
+}
+
+const { code: found } = await run("kubectl", ["version", "--client"], { PATH: process.env["PATH"] ?? "" });
+
+const manifest = (labels: string): string => `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  labels: {${labels}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: main
+    image: registry.invalid/web:1
+    ports: [{containerPort: 80}]
+`;
+
+describe("kubectl", { skip: found === 0 ? false : "kubectl is not on this machine" }, () => {
+  const scope = new TaskScope();
+  let api: LocalApi;
+  let kubelet: FakeKubelet;
+  let directory: string;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), "kubectl-test-"));
+    const listen = { host: "127.0.0.1", port: 0 };
+    api = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
+    kubelet = await FakeKubelet.start(api.caPem);
+    await writeFile(join(directory, "kubeconfig"), await api.adminKubeconfig());
+    await writeFile(join(directory, "node.json"), JSON.stringify(readyNode(kubelet.port)));
+  });
+  after(async () => {
+    await api.stop();
+    await kubelet[Symbol.asyncDispose]();
+    await scope.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  function environment(): Record<string, string> {
+    const path = process.env["PATH"] ?? "";
+    return {
+      PATH: path,
+      KUBECONFIG: join(directory, "kubeconfig"),
+      HOME: directory,
+      EDITOR: join(directory, "editor"),
+    };
+  }
+
+  async function kubectl(...args: readonly string[]): Promise<Ran> {
+    return await run("kubectl", args, environment());
+  }
+
+  async function succeed(...args: readonly string[]): Promise<string> {
+    const { stdout, stderr, code } = await kubectl(...args);
+    assert.equal(code, 0, `kubectl ${args.join(" ")}: ${stderr}`);
+    return stdout;
+  }
+
+  /** A command that goes on until it is no longer needed. */
+  function start(...args: readonly string[]): Disposable & { line(pattern: RegExp): Promise<string> } {
+    const child = spawn("kubectl", args, { env: environment(), stdio: ["ignore", "pipe", "ignore"] });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    return {
+      async line(pattern) {
+        for (;;) {
+          const { value, done } = await lines.next();
+          if (done) throw new Error(`kubectl ${args.join(" ")} ended without a line like ${pattern}`);
+          if (pattern.test(value)) return value;
+        }
+      },
+      [Symbol.dispose]: () => child.kill("SIGKILL"),
+    };
+  }
+
+  const file = async (name: string, content: string): Promise<string> => {
+    await writeFile(join(directory, name), content);
+    return join(directory, name);
+  };
+
+  test("get shows namespaces with their usual columns", async () => {
+    const [head = "", ...rows] = (await succeed("get", "namespaces")).trim().split("\n");
+    assert.match(head, /^NAME +STATUS +AGE$/);
+    assert.deepEqual(
+      rows.map((row) => row.split(/ +/).slice(0, 2)),
+      ["default", "kube-node-lease", "kube-public", "kube-system"].map((name) => [name, "Active"]),
+    );
+  });
+
+  test("apply creates, leaves alone, changes; strict about fields", async () => {
+    await succeed("create", "-f", join(directory, "node.json"));
+    assert.equal(await succeed("apply", "-f", await file("pod.yaml", manifest("app: web"))), "pod/web created\n");
+    assert.equal(await succeed("apply", "-f", await file("pod.yaml", manifest("app: web"))), "pod/web unchanged\n");
+    assert.equal(await succeed("apply", "-f", await file("pod.yaml", manifest("tier: a"))), "pod/web configured\n");
+    const labels = await succeed("get", "pod", "web", "-o", "jsonpath={.metadata.labels}");
+    assert.deepEqual(JSON.parse(labels), { tier: "a" });
+    const { stderr, code } = await kubectl(
+      "apply",
+      "-f",
+      await file("bad.yaml", manifest("a: b").replace("image:", "imagee:")),
+    );
+    assert.notEqual(code, 0);
+    assert.match(stderr, /unknown field "spec\.containers\[0\]\.imagee"/);
+  });
+
+  test("get and describe show the pod and the node as they are", async () => {
+    const wide = await succeed("get", "pods", "-o", "wide");
+    assert.match(
+      wide,
+      /^NAME +READY +STATUS +RESTARTS +AGE +IP +NODE +NOMINATED NODE +READINESS GATES\nweb +0\/1 +Pending +0 +\S+ +<none> +n1 /,
+    );
+    assert.match(
+      await succeed("get", "nodes"),
+      /^NAME +STATUS +ROLES +AGE +VERSION\nn1 +Ready +<none> +\S+ +v1\.34\.0\n$/,
+    );
+    const described = await succeed("describe", "pod", "web");
+    assert.match(described, /Node: +n1/);
+    assert.match(described, /kube-api-access-\w{5}/);
+    assert.match(described, /Normal +Scheduled .* Successfully assigned default\/web to n1/);
+    assert.match(await succeed("describe", "node", "n1"), /Non-terminated Pods: +\(1 in total\)[\s\S]*default +web /);
+    assert.match(await succeed("get", "events"), /Scheduled +pod\/web +Successfully assigned/);
+  });
+
+  test("edit writes what the editor leaves", async () => {
+    const editor = await file("editor", '#!/bin/sh\nsed -i "s/tier: a/tier: edited/" "$1"\n');
+    await chmod(editor, 0o755);
+    assert.equal(await succeed("edit", "pod", "web"), "pod/web edited\n");
+    assert.equal(
+      await succeed("get", "pod", "web", "-L", "tier", "--no-headers").then((row) => row.trim().split(/ +/).at(-1)),
+      "edited",
+    );
+  });
+
+  test("label, annotate, patch, cordon and taint", async () => {
+    await succeed("label", "pod", "web", "x=1");
+    await succeed("annotate", "pod", "web", "y=2");
+    await succeed("patch", "pod", "web", "-p", '{"metadata":{"labels":{"z":"3"}}}');
+    await succeed("patch", "pod", "web", "--type=json", "-p", '[{"op":"remove","path":"/metadata/labels/x"}]');
+    const labels = await succeed("get", "pod", "web", "-o", "jsonpath={.metadata.labels}");
+    assert.deepEqual(JSON.parse(labels), { tier: "edited", z: "3" });
+    await succeed("cordon", "n1");
+    assert.match(await succeed("get", "node", "n1"), /Ready,SchedulingDisabled/);
+    await succeed("uncordon", "n1");
+    await succeed("taint", "node", "n1", "a=b:NoSchedule");
+    await succeed("taint", "node", "n1", "a-");
+  });
+
+  test("logs come from the node's kubelet, asked with the server's certificate", async () => {
+    assert.equal(await succeed("logs", "web", "--tail=2"), "line 1\nline 2\n");
+    const request = kubelet.requests.at(-1);
+    assert.match(request?.url ?? "", /^\/containerLogs\/default\/web\/main\?tailLines=2$/);
+    assert.equal(request?.user, "system:masters/kube-apiserver-kubelet-client");
+  });
+
+  test("a path of the kubelet can be read through the API", async () => {
+    await succeed("get", "--raw", "/api/v1/nodes/n1/proxy/pods?x=1");
+    assert.equal(kubelet.requests.at(-1)?.url, "/pods?x=1");
+  });
+
+  test("exec and port-forward reach the kubelet by a protocol it speaks", async () => {
+    // The fake kubelet echoes bytes, so what follows the handshake is no conversation; what counts is what arrives.
+    using exec = start("exec", "web", "--", "ls", "-l");
+    await kubelet.arrival("POST /exec/default/web/main?output=1&error=1&command=ls&command=-l");
+    await succeed("patch", "pod", "web", "--subresource=status", "-p", '{"status":{"phase":"Running"}}');
+    using forward = start("port-forward", "pod/web", ":80");
+    const line = await forward.line(/^Forwarding from 127\.0\.0\.1:(\d+) -> 80/);
+    assert.ok(line);
+    await kubelet.arrival("POST /portForward/default/web");
+    assert.ok(exec);
+  });
+
+  test("explain knows the types", async () => {
+    assert.match(await succeed("explain", "pod.spec.containers.image"), /FIELD: image <string>/);
+  });
+
+  test("server-side apply creates and merges", async () => {
+    const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ssa}\ndata: {a: '1'}\n";
+    assert.equal(
+      await succeed("apply", "--server-side", "-f", await file("cm.yaml", text)),
+      "configmap/ssa serverside-applied\n",
+    );
+    await succeed("apply", "--server-side", "-f", await file("cm.yaml", text.replace("'1'", "'2'")));
+    assert.equal(await succeed("get", "cm", "ssa", "-o", "jsonpath={.data.a}"), "2");
+  });
+
+  test("get --watch follows", async () => {
+    using watch = start("get", "configmaps", "--watch", "--no-headers");
+    await watch.line(/^ssa +1/);
+    await succeed(
+      "apply",
+      "-f",
+      await file("new.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: followed}\n"),
+    );
+    await watch.line(/^followed +0/);
+    await succeed("patch", "configmap", "followed", "-p", '{"data":{"a":"1"}}');
+    await watch.line(/^followed +1/);
+  });
+
+  test("delete waits until the pod is gone", async () => {
+    assert.match(await succeed("delete", "pod", "web"), /pod "web" deleted/);
+    const { code, stderr } = await kubectl("get", "pod", "web");
+    assert.equal(code, 1);
+    assert.match(stderr, /Error from server \(NotFound\): pods "web" not found/);
+  });
+
+  test("a namespace goes with all that is in it", async () => {
+    await succeed("apply", "-f", await file("ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: short}\n"));
+    await succeed(
+      "apply",
+      "-n",
+      "short",
+      "-f",
+      await file("cm2.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"),
+    );
+    await succeed("delete", "namespace", "short");
+    assert.equal((await kubectl("get", "namespace", "short")).code, 1);
+  });
+});
+
+function readyNode(kubeletPort: number): object {
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: "n1" },
+    status: {
+      conditions: [{ type: "Ready", status: "True", reason: "KubeletReady" }],
+      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
+      nodeInfo: {
+        kubeletVersion: "v1.34.0",
+        architecture: "amd64",
+        bootID: "",
+        containerRuntimeVersion: "",
+        kernelVersion: "",
+        kubeProxyVersion: "",
+        machineID: "",
+        operatingSystem: "linux",
+        osImage: "",
+        systemUUID: "",
+      },
+    },
+  };
+}

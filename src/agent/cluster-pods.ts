@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import { resources } from "../kube/index.ts";
 import { fullName, type IdentifiedPod, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../model/index.ts";
+import type { NodeKeeper } from "../node/index.ts";
 import { MirrorPods } from "../pods/index.ts";
 import { ApiSource, type PodMux } from "../sources/index.ts";
 import { StatusSender, type StatusStore } from "../status/index.ts";
@@ -39,6 +40,7 @@ const requestsAtOnce = 8;
 export function reportToApi(
   parts: {
     readonly cluster: Cluster;
+    readonly node: Pick<NodeKeeper, "node" | "onNode">;
     readonly clock: Clock;
     readonly log: Logger;
     readonly statuses: StatusStore;
@@ -95,7 +97,7 @@ export function reportToApi(
     staticPod,
     isTerminating: (name) => workers.pods().some((pod) => isStaticPod(pod) && fullName(pod) === name),
     mirrorPod: mirrorOf,
-    node: () => cluster.node(),
+    node: () => parts.node.node,
     create: async (pod, signal) => {
       await api.create(resources.pods, { namespace: pod.metadata?.namespace }, pod, signal);
     },
@@ -122,7 +124,7 @@ export function reportToApi(
       if (own !== undefined) sender.wake(uidOf(own));
     } else sender.wake(uidOf(object));
   });
-  cluster.nodes.onChange(wakeMirrors);
+  parts.node.onNode(wakeMirrors);
 }
 
 async function remove(cluster: Cluster, pod: IdentifiedPod, signal: AbortSignal): Promise<void> {

@@ -34,10 +34,7 @@ export interface PodActions {
   readonly removal: ContainerRemoval;
 }
 
-export function buildPodActions(
-  parts: PodEngineParts & { readonly onRuntimeChange: () => void },
-  scope: TaskScope,
-): PodActions {
+export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodActions {
   const { clock, log, ledger, runtime, node, recordPodEvent } = parts;
   const podsDir = join(node.rootDir, "pods");
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };

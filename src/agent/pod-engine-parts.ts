@@ -33,6 +33,8 @@ export interface PodEngineParts {
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
+  /** What the runtime says of itself or of the pod network has changed. */
+  readonly onRuntimeChange: () => void;
   /** Nothing of the pod is left on the node. */
   readonly onGone: (uid: PodUid) => void;
   readonly settings: {

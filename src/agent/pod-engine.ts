@@ -35,7 +35,11 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   const { clock, log, ledger, runtime, node, mux, recordPodEvent } = parts;
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
   const statuses = new StatusStore(log.named("status"));
-  const actions = buildPodActions({ ...parts, onRuntimeChange: () => workers.wakeAll() }, scope);
+  const onRuntimeChange = (): void => {
+    workers.wakeAll();
+    parts.onRuntimeChange();
+  };
+  const actions = buildPodActions({ ...parts, onRuntimeChange }, scope);
   const { observer, memory, runtimeStatus, probes, killer, setup, starter, removal } = actions;
   const gc = new ContainerGc(
     {

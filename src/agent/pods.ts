@@ -5,6 +5,7 @@ import { ContainerHints, type CriClient } from "../cri/index.ts";
 import { type CgroupLayout, isAppArmorEnabled, type Machine, nodeAddresses } from "../host/index.ts";
 import { readPullSecrets } from "../images/index.ts";
 import type { IdentifiedPod, PodUid } from "../model/index.ts";
+import type { NodeKeeper } from "../node/index.ts";
 import {
   Admission,
   appArmorHandler,
@@ -128,6 +129,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     },
     scope,
   );
+  let keeper: NodeKeeper | undefined;
   const engine = startPodEngine(
     {
       clock,
@@ -153,7 +155,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
           ? []
           : [
               predicatesHandler({
-                node: () => cluster.node(),
+                node: () => keeper?.node,
                 allocatable: () => node.nodeAllocatable,
                 maxPods: () => kubelet.maxPods,
               }),
@@ -173,6 +175,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
       images,
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
+      onRuntimeChange: () => keeper?.wake(),
       onGone(uid) {
         userIds.release(uid);
         images.forgetPod(uid);
@@ -190,10 +193,16 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     scope,
   );
   if (cluster !== undefined) {
-    const { startApiSource, reportToApi } = await import("./cluster-pods.ts");
-    startApiSource({ cluster, rootDir: parts.rootDir, clock, log }, mux, scope);
-    const { statuses, workers } = engine;
-    reportToApi({ cluster, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
+    const [{ startApiSource, reportToApi }, { startNode }] = await Promise.all([
+      import("./cluster-pods.ts"),
+      import("./node.ts"),
+    ]);
+    const { statuses, workers, runtimeStatus } = engine;
+    const { rootDir, runtime } = parts;
+    const nodeParts = { cluster, config, rootDir, machine, cri, identity: runtime.identity, runtimeStatus, clock, log };
+    keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node }, scope);
+    startApiSource({ cluster, rootDir, clock, log }, mux, scope);
+    reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
   }
   keepCleaningOrphans(
     { volumes: volumes.volumes, clock, log: log.named("volumes"), knownPods: (signal) => engine.knownPods(signal) },

@@ -20,6 +20,7 @@ export {
   imageOf,
 } from "./image-puller.ts";
 export { type NodeCredentialPaths, NodeCredentials } from "./node-credentials.ts";
+export { ImageList, nodeStatusImages } from "./node-images.ts";
 export {
   type CredentialProviderConfig,
   loadCredentialProviders,

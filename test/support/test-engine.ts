@@ -162,6 +162,7 @@ export class TestEngine implements AsyncDisposable {
         admission: new Admission(handlers),
         node: exampleContext({ rootDir, podLogsDir: join(rootDir, "logs") }),
         hostIPs: ["10.0.0.1"],
+        onRuntimeChange() {},
         services: () => ({ state: "none" }),
         runtimeHandlerOf: () => "",
         legacyLogDir: join(rootDir, "links"),

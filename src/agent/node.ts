@@ -1,0 +1,72 @@
+import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import type { CriClient, RuntimeIdentity } from "../cri/index.ts";
+import type { Machine } from "../host/index.ts";
+import { ImageList, nodeStatusImages } from "../images/index.ts";
+import type { RecordNodeEvent } from "../model/index.ts";
+import { filesystemBytes, NodeKeeper, nodeSettingsOf, readHugePages, systemNetwork } from "../node/index.ts";
+import type { RuntimeStatus } from "../runtime/index.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** Registers the node, reports its status and renews its lease, for as long as the scope lives. */
+export async function startNode(
+  parts: {
+    readonly cluster: Cluster;
+    readonly config: AgentConfig;
+    readonly rootDir: string;
+    readonly machine: Machine;
+    readonly cri: CriClient;
+    readonly identity: RuntimeIdentity;
+    readonly runtimeStatus: RuntimeStatus;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly recordNodeEvent: RecordNodeEvent;
+  },
+  scope: TaskScope,
+): Promise<NodeKeeper> {
+  const { cluster, config, clock, machine, cri, runtimeStatus, identity } = parts;
+  const log = parts.log.named("node");
+  const images = new ImageList(cri.images, clock);
+  const keeper = new NodeKeeper(nodeSettingsOf(config), {
+    clients: cluster.clients,
+    clock,
+    log,
+    random: Math.random,
+    recordEvent: parts.recordNodeEvent,
+    takePodCidrs: async (cidrs, signal) => {
+      const podCidr = cidrs.join(",");
+      await cri.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, { signal });
+      return true;
+    },
+    onRecovered: () => {
+      for (const informer of [cluster.pods, cluster.services, cluster.runtimeClasses]) informer.hasten();
+    },
+    facts: {
+      machine,
+      hugePages: await readHugePages(),
+      rootFilesystemBytes: () => filesystemBytes(parts.rootDir),
+      network: systemNetwork(clock),
+      runtime: () => ({
+        identity,
+        problems: runtimeStatus.runtimeProblem === undefined ? [] : [runtimeStatus.runtimeProblem],
+        networkProblem: runtimeStatus.networkProblem,
+        handlers: runtimeStatus.handlers.map(({ name, features }) => ({
+          name,
+          ...(features === undefined ? {} : { features: { ...features } }),
+        })),
+        features:
+          runtimeStatus.features === undefined
+            ? undefined
+            : { supplementalGroupsPolicy: runtimeStatus.features.supplementalGroupsPolicy },
+      }),
+      images: async (signal) => nodeStatusImages(await images.get(signal), config.kubelet.nodeStatusMaxImages),
+      pressure: () => ({ memory: false, disk: false, pid: false }),
+      volumesInUse: () => [],
+      devices: () => ({ capacity: new Map(), allocatable: new Map(), removed: [], hasCheckpoint: true }),
+      shutdownProblem: () => undefined,
+      shortcoming: undefined,
+    },
+  });
+  keeper.start(scope);
+  return keeper;
+}

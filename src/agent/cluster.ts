@@ -14,7 +14,7 @@ import {
   resources,
   withoutManagedFields,
 } from "../kube/index.ts";
-import type { IdentifiedPod, Pod, RuntimeClass, Service, TokenRequest } from "../model/index.ts";
+import type { IdentifiedPod, Node, Pod, RuntimeClass, Service, TokenRequest } from "../model/index.ts";
 import { isIdentified } from "../sources/index.ts";
 import type { ObjectKind, ObjectKinds, ObjectSource } from "../volumes/index.ts";
 
@@ -24,6 +24,8 @@ export interface Cluster {
   readonly pods: Informer<Pod, IdentifiedPod>;
   readonly services: Informer<Service>;
   readonly runtimeClasses: Informer<RuntimeClass>;
+  readonly nodes: Informer<Node>;
+  node(): Node | undefined;
   readonly objects: ObjectSource;
   readonly events: EventRecorder;
   requestToken(
@@ -72,8 +74,11 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
   };
   const events = new EventRecorder(nodeName, { client: clients.events, clock, log: log.named("events"), random });
   scope.spawn("events", (signal) => events.run(signal));
+  const nodes = follow(resources.nodes, `metadata.name=${nodeName}`, withoutManagedFields);
   return {
     clients,
+    nodes,
+    node: () => nodes.get(undefined, nodeName),
     pods: follow(resources.pods, `spec.nodeName=${nodeName}`, (pod) => {
       const kept = withoutManagedFields(pod);
       return isIdentified(kept) ? kept : undefined;

@@ -379,6 +379,27 @@ describe("connections", () => {
     }
   });
 
+  test("a server that says goodbye gets no new requests, and may finish the old ones", async () => {
+    await using server = await start();
+    const clients = await clientsFor(server.url);
+    const held: (() => void)[] = [];
+    server.script = ({ path }, reply) => {
+      if (path.endsWith("/held")) held.push(() => reply.json({ metadata: { name: "held" } }));
+      else reply.json({});
+    };
+    const first = clients.main.get(resources.nodes, { name: "held" }, {}, never);
+    const second = clients.main.update(resources.nodes, { name: "held" }, {}, never).catch((e) => e);
+    await until(() => held.length === 2);
+    server.sayGoaway();
+    await realTime(20);
+    await clients.main.create(resources.pods, { namespace: "a" }, {}, never);
+    assert.equal(server.seen.at(-1)?.connection, 2);
+    held[0]?.();
+    assert.equal((await first).metadata?.name, "held");
+    clients[Symbol.dispose]();
+    assert.ok((await second) instanceof ConnectionError, "closing finds connections that are being given up");
+  });
+
   test("a silent peer is found out by a ping and replaced", async () => {
     const clock = new FakeClock();
     await using server = await start();

@@ -20,6 +20,7 @@ export interface HttpResponse {
 export interface Connection {
   /** False once no more requests may be sent on it: it is full, being given up, or gone. */
   readonly hasRoom: boolean;
+  /** False once nothing can be under way on it any more. */
   readonly isOpen: boolean;
   /** Nothing is under way on it. */
   readonly isIdle: boolean;

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { Agent, type ClientRequest, type ClientRequestArgs, request as startRequest } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
@@ -14,7 +15,7 @@ export class Http1Pool implements Connection {
   #timer: Timer | undefined;
 
   /** `first` is a connection that is already open. */
-  constructor(first: Socket, server: URL, dialMore: () => Promise<Socket>, clock: Clock) {
+  constructor(first: Socket, server: URL, dialMore: (signal: AbortSignal) => Promise<Socket>, clock: Clock) {
     this.#agent = new DialingAgent(first, dialMore);
     this.#server = server;
     this.#clock = clock;
@@ -100,10 +101,12 @@ export class Http1Pool implements Connection {
 /** Hands out connections that we dial ourselves: through proxies, with certificates that may change. */
 class DialingAgent extends Agent {
   #first: Socket | undefined;
-  readonly #dialMore: () => Promise<Socket>;
+  readonly #closing = new AbortController();
+  readonly #dialMore: (signal: AbortSignal) => Promise<Socket>;
 
-  constructor(first: Socket, dialMore: () => Promise<Socket>) {
+  constructor(first: Socket, dialMore: (signal: AbortSignal) => Promise<Socket>) {
     super({ keepAlive: true });
+    setMaxListeners(0, this.#closing.signal);
     this.#first = first;
     this.#dialMore = dialMore;
   }
@@ -115,7 +118,7 @@ class DialingAgent extends Agent {
     const first = this.#first;
     this.#first = undefined;
     if (first !== undefined && !first.destroyed) return first;
-    this.#dialMore().then(
+    this.#dialMore(this.#closing.signal).then(
       (socket) => done?.(null, socket),
       (error: unknown) => done?.(error instanceof Error ? error : new Error(String(error)), new Duplex()),
     );
@@ -123,6 +126,7 @@ class DialingAgent extends Agent {
   }
 
   close(): void {
+    this.#closing.abort(new Error("the connections were closed"));
     this.#first?.destroy();
     this.#first = undefined;
     this.destroy();

@@ -53,7 +53,7 @@ export class Http2Connection implements Connection {
   }
 
   get isOpen(): boolean {
-    return !this.#session.closed && !this.#session.destroyed;
+    return !this.#session.destroyed;
   }
 
   get isIdle(): boolean {
@@ -61,7 +61,7 @@ export class Http2Connection implements Connection {
   }
 
   get hasRoom(): boolean {
-    if (this.#retired || !this.isOpen) return false;
+    if (this.#retired || this.#session.closed || this.#session.destroyed) return false;
     const allowed = this.#settingsSeen ? this.#session.remoteSettings.maxConcurrentStreams : undefined;
     return this.#streams.size < (allowed ?? streamsBeforeSettings);
   }
@@ -121,6 +121,7 @@ export class Http2Connection implements Connection {
   }
 
   retire(graceMs: number): void {
+    if (this.#retired) return;
     this.#retired = true;
     if (this.#streams.size === 0) {
       this.#session.close();

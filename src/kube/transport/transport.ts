@@ -90,18 +90,18 @@ export class Transport implements Disposable {
   /** A connection that shows the certificate and has room; undefined when one must be opened. */
   #choose(certificateId: string): Connection | undefined {
     if (this.#closed) throw new ConnectionError("The API client was closed", "no");
-    const outdated = this.#connections.filter((kept) => kept.connection.isOpen && kept.certificateId !== certificateId);
-    if (outdated.length > 0) {
+    // Those that are being given up are kept until they are gone: closing must find them.
+    this.#connections = this.#connections.filter(({ connection }) => connection.isOpen);
+    const current = this.#connections.filter((kept) => kept.certificateId === certificateId);
+    const outdated = this.#connections.filter((kept) => kept.certificateId !== certificateId);
+    if (outdated.some(({ connection }) => connection.hasRoom)) {
       this.#ports.log.info("The client certificate changed; replacing the connections to the API server");
-      for (const { connection } of outdated) connection.retire(replaceGraceMs);
     }
-    this.#connections = this.#connections.filter(
-      (kept) => kept.connection.isOpen && kept.certificateId === certificateId,
-    );
-    const free = this.#connections.find(({ connection }) => connection.hasRoom)?.connection;
+    for (const { connection } of outdated) connection.retire(replaceGraceMs);
+    const free = current.find(({ connection }) => connection.hasRoom)?.connection;
     // Beyond the first, a connection is kept only as long as it is needed.
-    for (const { connection } of this.#connections.slice(1)) {
-      if (connection !== free && connection.isIdle) connection.retire(replaceGraceMs);
+    for (const { connection } of current) {
+      if (free !== undefined && connection !== free && connection.isIdle) connection.retire(replaceGraceMs);
     }
     return free;
   }
@@ -115,8 +115,7 @@ export class Transport implements Disposable {
       connection = new Http2Connection(socket, server, this.#settings, clock);
     } else {
       const { Http1Pool } = await import("./http1-pool.ts");
-      const never = new AbortController().signal;
-      connection = new Http1Pool(socket, server, () => this.#dial(certificate, ["http/1.1"], never), clock);
+      connection = new Http1Pool(socket, server, (more) => this.#dial(certificate, ["http/1.1"], more), clock);
     }
     if (this.#closed || signal.aborted) {
       connection.destroy(new Error("the client was closed"));

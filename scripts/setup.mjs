@@ -21,7 +21,11 @@ const runPackages = [
   { name: "iproute2", found: () => onPath("ip") },
   { name: "busybox-static", found: () => ["/bin/busybox", "/usr/bin/busybox"].some(isStatic) },
 ];
-const testPackages = [{ name: "docker-registry", found: () => onPath("docker-registry") }];
+const testPackages = [
+  { name: "docker-registry", found: () => onPath("docker-registry") },
+  { name: "kubernetes-client", found: () => onPath("kubectl") },
+  { name: "openssl", found: () => onPath("openssl") },
+];
 
 /** Something a person has to do before setup can go on; the message says what. */
 export class SetupError extends Error {}

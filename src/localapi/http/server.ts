@@ -32,6 +32,7 @@ export interface ServerOptions {
 export class ApiHttpServer {
   readonly #server: Http2SecureServer;
   readonly #sockets = new Set<TLSSocket>();
+  readonly #watches = new Set<() => void>();
   readonly #api: Api;
   readonly #log: Logger;
 
@@ -79,6 +80,7 @@ export class ApiHttpServer {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.dropConnections();
     await closed;
+    for (const end of this.#watches) end();
   }
 
   async #serve(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
@@ -135,7 +137,7 @@ export class ApiHttpServer {
         reply.body.on("error", () => response.destroy()).pipe(response);
         break;
       case "watch":
-        streamWatch(reply, response);
+        streamWatch(reply, response, this.#watches);
         break;
     }
   }

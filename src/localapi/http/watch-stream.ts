@@ -4,14 +4,20 @@ import type { Reply } from "./reply.ts";
 // A client that reads this much slower than things happen is better off starting again.
 const mostUnreadBytes = 16 * 1024 * 1024;
 
-/** Writes the events of a watch as lines of JSON until either side has enough. */
-export function streamWatch(reply: Reply & { readonly type: "watch" }, response: Http2ServerResponse): void {
+/** Writes the events of a watch as lines of JSON until either side has enough. `open` holds how to end those that run. */
+export function streamWatch(
+  reply: Reply & { readonly type: "watch" },
+  response: Http2ServerResponse,
+  open: Set<() => void>,
+): void {
   let stop = (): void => {};
   let isOpen = true;
   const close = (): void => {
     isOpen = false;
+    open.delete(close);
     stop();
   };
+  open.add(close);
   response.once("close", close);
   response.once("error", close);
   response.writeHead(200, { "content-type": "application/json" });

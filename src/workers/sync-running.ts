@@ -11,7 +11,7 @@ import type { SyncOutcome, Worker } from "./worker.ts";
 const networkRetryMs = 1_000;
 const nameRetryMs = 1_000;
 /** How soon users see what has become of the containers that are up while others are still being started. */
-const progressMs = 500;
+const progressMs = 2_000;
 
 /** What a sync needs of the collection of workers it belongs to. */
 export interface RunningTools {

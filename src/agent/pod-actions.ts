@@ -84,10 +84,8 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
       );
       await removePodLogs(node.podLogsDir, (owner) => owner === uid, signal);
     },
-    forget: (uid) => {
-      memory.forget(uid);
-      parts.onGone(uid);
-    },
+    forgetMemory: (uid) => memory.forget(uid),
+    onGone: parts.onGone,
   });
   const sandboxContext = (pod: IdentifiedPod): SandboxContext => ({
     ...sandboxContextOf(node, runtimeStatus.handlers, parts.runtimeHandlerOf(pod)),

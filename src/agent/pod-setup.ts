@@ -63,8 +63,9 @@ export class PodSetup implements PodSetupPort {
 
   async removeContent(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#ports.removeFromRuntime(uid, signal);
+    await this.#ports.forgetMemory(uid);
     await removePodDirectory(join(this.#ports.podsDir, uid));
-    this.#ports.forget(uid);
+    this.#ports.onGone(uid);
   }
 
   async #step(
@@ -96,5 +97,7 @@ export interface PodSetupPorts {
   };
   /** Removes containers with their logs, then sandboxes. */
   readonly removeFromRuntime: (uid: PodUid, signal: AbortSignal) => Promise<void>;
-  readonly forget: (uid: PodUid) => void;
+  /** Resolves when nothing is written into the pod's directory any more. */
+  readonly forgetMemory: (uid: PodUid) => Promise<void>;
+  readonly onGone: (uid: PodUid) => void;
 }

@@ -15,6 +15,7 @@ export class PodMemoryFiles implements PodMemoryPort {
   readonly #pending = new Map<PodUid, string>();
   readonly #written = new Map<PodUid, string>();
   readonly #writers: KeyedWorkers<PodUid>;
+  readonly #underWay = new Map<PodUid, Promise<void>>();
 
   constructor(scope: TaskScope, options: { readonly podsDir: string; readonly log: Logger }) {
     this.#podsDir = options.podsDir;
@@ -43,12 +44,21 @@ export class PodMemoryFiles implements PodMemoryPort {
     this.#writers.wake(uid);
   }
 
-  forget(uid: PodUid): void {
+  /** Resolves when nothing will be written into the pod's directory any more, which may then be removed. */
+  async forget(uid: PodUid): Promise<void> {
     this.#pending.delete(uid);
+    await this.#underWay.get(uid);
     this.#written.delete(uid);
   }
 
   async #write(uid: PodUid): Promise<void> {
+    const write = this.#writePending(uid);
+    this.#underWay.set(uid, write);
+    await write;
+    this.#underWay.delete(uid);
+  }
+
+  async #writePending(uid: PodUid): Promise<void> {
     const text = this.#pending.get(uid);
     this.#pending.delete(uid);
     if (text === undefined) return;

@@ -75,24 +75,28 @@ export class PodRegistry {
   }
 
   async #settle(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const { workers, log } = this.#ports;
     try {
-      if (this.#pods.has(uid)) return;
-      if (workers.knows(uid)) {
-        workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
-        return;
-      }
-      const observed = await this.#ports.inspect(uid, signal);
-      if (this.#pods.has(uid) || observed.sandboxes.length + observed.containers.length === 0) return;
-      const { name: pod, namespace } = observed;
-      log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
-      workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
+      await this.#decide(uid, signal);
+      this.#undecided.delete(uid);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
+      const { log } = this.#ports;
       log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
+    }
+  }
+
+  async #decide(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const { workers, log } = this.#ports;
+    if (this.#pods.has(uid)) return;
+    if (workers.knows(uid)) {
+      workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
       return;
     }
-    this.#undecided.delete(uid);
+    const observed = await this.#ports.inspect(uid, signal);
+    if (this.#pods.has(uid) || observed.sandboxes.length + observed.containers.length === 0) return;
+    const { name: pod, namespace } = observed;
+    log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
+    workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
   }
 
   #add(pod: IdentifiedPod): void {

@@ -170,8 +170,9 @@ export class PodWorkers {
       case "finished":
         if (isUnwanted(state)) await this.#clear(worker, signal);
         // The API keeps a deleted pod until we have told it how the pod ended.
-        if (isUnwanted(state) && !this.#ports.isListed(worker.uid)) this.#leave(worker);
-        else for (const listener of this.#finishedListeners) listener(worker.uid);
+        if (isUnwanted(state) && (worker.returning !== undefined || !this.#ports.isListed(worker.uid))) {
+          this.#leave(worker);
+        } else for (const listener of this.#finishedListeners) listener(worker.uid);
         this.#wakeNamesakes(worker);
         return { type: "settled" };
     }

@@ -134,6 +134,13 @@ export class TestEngine implements AsyncDisposable {
     return [...this.runtime.callCounts().values()].reduce((sum, count) => sum + count, 0);
   }
 
+  /** What the agent does every few minutes: removes directories of pods that nobody knows. */
+  async cleanOrphans(): Promise<void> {
+    const { engine, volumes, scope } = this.#life;
+    const known = await engine.knownPods(scope.signal);
+    if (known !== undefined) await volumes.cleanOrphans(known, scope.signal);
+  }
+
   async #deliver(): Promise<void> {
     const { source = "file" } = this.#options;
     await this.#life.mux.set(source, [...this.#wanted.values()], this.#life.scope.signal);
@@ -150,6 +157,19 @@ export class TestEngine implements AsyncDisposable {
     };
     const mux = new PodMux({ mode: "incremental", sources: [source] }, { clock, recordEvent });
     const ledger = new Ledger<PodUid>(clock);
+    const volumes = new PodVolumes(scope, {
+      clock,
+      log: silentLogger,
+      ledger,
+      recordEvent,
+      random: () => 0.5,
+      podsDir: join(rootDir, "pods"),
+      kinds: [],
+      objects: undefined,
+      trustBundles: undefined,
+      claims: undefined,
+      onReady: (uid) => engine.workers.wake(uid),
+    });
     const engine = startPodEngine(
       {
         clock,
@@ -167,19 +187,7 @@ export class TestEngine implements AsyncDisposable {
         runtimeHandlerOf: () => "",
         legacyLogDir: join(rootDir, "links"),
         cgroups: { async ensure() {}, async remove() {} },
-        volumes: new PodVolumes(scope, {
-          clock,
-          log: silentLogger,
-          ledger,
-          recordEvent,
-          random: () => 0.5,
-          podsDir: join(rootDir, "pods"),
-          kinds: [],
-          objects: undefined,
-          trustBundles: undefined,
-          claims: undefined,
-          onReady: (uid) => engine.workers.wake(uid),
-        }),
+        volumes,
         readConfigMap: undefined,
         readSecret: undefined,
         images: {
@@ -209,7 +217,7 @@ export class TestEngine implements AsyncDisposable {
       },
       scope,
     );
-    return { scope, mux, engine };
+    return { scope, mux, volumes, engine };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -221,6 +229,7 @@ export class TestEngine implements AsyncDisposable {
 interface Life {
   readonly scope: TaskScope;
   readonly mux: PodMux;
+  readonly volumes: PodVolumes;
   readonly engine: PodEngine;
 }
 

@@ -55,9 +55,8 @@ export class Http1Pool implements Connection {
         if (this.#state === "retired" && this.#active.size === 0) this.#close();
       });
       request.on("error", (error) => {
-        const why = error instanceof ConnectionError ? error : undefined;
-        // A connection that was idle too long dies under the request that wakes it, which was then not seen.
-        reject(why ?? this.#failure(error, request.reusedSocket ? "no" : "maybe"));
+        // One that says whether the request was sent comes from dialling.
+        reject(error instanceof ConnectionError ? error : this.#failure(error, "maybe"));
       });
       request.on("response", (response) => {
         response.on("error", () => {});

@@ -6,6 +6,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { FakeHistory, type Mood } from "../../../test/support/fake-history.ts";
 import { TestAuthority } from "../../../test/support/test-certificates.ts";
 import { silentLogger, systemClock, TaskScope } from "../../base/index.ts";
+import { startLocalApi } from "../../localapi/index.ts";
 import type { ConfigMap } from "../../model/index.ts";
 import { parseKubeconfig } from "../access/index.ts";
 import { KubeClients } from "../clients.ts";
@@ -208,6 +209,65 @@ describe("over real connections", () => {
     }
     assert.ok(clock.monotonic() < 200_000, `took ${clock.monotonic()} ms`);
   });
+});
+
+test("the local API server: connections dropped and history forgotten while objects change", async () => {
+  const clock = new FakeClock();
+  await using scope = new TaskScope();
+  const listen = { host: "127.0.0.1", port: 0 };
+  const local = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
+  const limits = { qps: 1_000, burst: 1_000 };
+  const settings = { userAgent: "test", main: limits, events: limits, heartbeatTimeoutMs: 10_000 };
+  const access = await parseKubeconfig(await local.adminKubeconfig(), "kubeconfig");
+  using writer = new KubeClients(access, settings, { clock: systemClock, log: silentLogger, environment: {} });
+  using reader = new KubeClients(access, settings, { clock, log: silentLogger, environment: {} });
+  await using loops = new TaskScope();
+  const informer = new Informer<ConfigMap>(
+    { resource: resources.configMaps, namespace: "default", labelSelector: "mine=yes", keep: withoutManagedFields },
+    { client: reader.main, clock, log: silentLogger, random: () => 0.5 },
+  );
+  const replay = new Replay();
+  informer.onChange((change) => replay.take(change));
+  loops.spawn("informer", (signal) => informer.run(signal));
+  const never = new AbortController().signal;
+  const truth = new Map<string, string>();
+  const write = async (round: number): Promise<void> => {
+    const name = `m${round % 5}`;
+    const object = { metadata: { name, labels: { mine: "yes" } }, data: { round: String(round) } };
+    const ref = { namespace: "default", name };
+    if (!truth.has(name)) await writer.main.create(resources.configMaps, { namespace: "default" }, object, never);
+    else if (round % 3 === 0) {
+      await writer.main.delete(resources.configMaps, ref, {}, never);
+      truth.delete(name);
+      return;
+    } else await writer.main.patch(resources.configMaps, ref, { type: "merge", body: { data: object.data } }, never);
+    truth.set(name, String(round));
+  };
+  const breathe = async (ms: number): Promise<void> => {
+    await clock.advance(ms);
+    await systemClock.sleep(5, never);
+  };
+  for (let round = 0; round < 60; round++) {
+    await write(round);
+    if (round % 7 === 3) local.dropConnections();
+    if (round % 11 === 5) local.compact();
+    await breathe(round % 4 === 0 ? 1_000 : 0);
+  }
+  const giveUp = AbortSignal.timeout(30_000);
+  const copy = (): string =>
+    JSON.stringify(
+      informer
+        .list()
+        .map(({ metadata, data }) => [metadata?.name, data?.["round"]])
+        .sort(),
+    );
+  const expected = JSON.stringify([...truth].sort());
+  while (copy() !== expected && !giveUp.aborted) await breathe(500);
+  assert.equal(copy(), expected);
+  assert.equal(replay.objects.size, truth.size);
+  assert.equal(loops.signal.aborted, false, String(loops.signal.reason));
+  await loops.stop();
+  await local.stop();
 });
 
 /** Sends in small pieces, cuts somewhere in the middle of the second event. */

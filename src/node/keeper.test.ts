@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { generous, never } from "../../test/support/client-lab.ts";
 import { FakeApi } from "../../test/support/fake-api.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { readyRuntime, TestFacts, testNodeSettings } from "../../test/support/node-facts.ts";
@@ -243,7 +244,7 @@ test("the node as we would make it is there before any server is", async () => {
     };
   });
   const told = world.events.length;
-  const own = await world.keeper.ownNode(new AbortController().signal);
+  const own = await world.keeper.ownNode(never);
   assert.equal(own.status?.allocatable?.["pods"], "110");
   assert.equal(own.metadata?.labels?.["kubernetes.io/hostname"], "node-1");
   assert.equal(world.events.length, told, "only what is reported is told");
@@ -265,14 +266,8 @@ test("with the rights of a node, over HTTPS, against the local API server", asyn
     log: silentLogger,
     scope,
   });
-  const settings = {
-    userAgent: "test",
-    main: { qps: 50, burst: 100 },
-    events: { qps: 50, burst: 100 },
-    heartbeatTimeoutMs: 10_000,
-  };
   const access = await parseKubeconfig(await local.nodeKubeconfig("node-1"), "kubeconfig");
-  using clients = new KubeClients(access, settings, { clock: systemClock, log: silentLogger, environment: {} });
+  using clients = new KubeClients(access, generous, { clock: systemClock, log: silentLogger, environment: {} });
   const problems: unknown[] = [];
   await using loops = new TaskScope();
   const keeper = new NodeKeeper(testNodeSettings, {
@@ -286,7 +281,6 @@ test("with the rights of a node, over HTTPS, against the local API server", asyn
     onRecovered: () => {},
   });
   keeper.start(loops);
-  const never = new AbortController().signal;
   const giveUp = AbortSignal.timeout(20_000);
   const lease = async () =>
     clients.main.get(resources.leases, { namespace: "kube-node-lease", name: "node-1" }, {}, never);

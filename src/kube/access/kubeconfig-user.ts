@@ -23,7 +23,7 @@ export interface ExecPluginSettings {
   readonly provideClusterInfo: boolean;
 }
 
-export const execVersions: readonly string[] = ["v1", "v1beta1"].map((name) => `client.authentication.k8s.io/${name}`);
+const execVersions: readonly string[] = ["v1", "v1beta1"].map((name) => `client.authentication.k8s.io/${name}`);
 
 export function readUser(user: FieldReader, resolve: (path: string) => string, problems: string[]): UserAccess {
   const certificate = readMaterial(user, "client-certificate", resolve, problems);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { ApiStandIn, type Protocol, type Reply } from "../../../test/support/api-stand-in.ts";
+import type { Protocol, Reply } from "../../../test/support/api-stand-in.ts";
+import { ClientLab, generous, never } from "../../../test/support/client-lab.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { FakeHistory, type Mood } from "../../../test/support/fake-history.ts";
-import { TestAuthority } from "../../../test/support/test-certificates.ts";
 import { silentLogger, systemClock, TaskScope } from "../../base/index.ts";
 import { startLocalApi } from "../../localapi/index.ts";
 import type { ConfigMap } from "../../model/index.ts";
@@ -143,16 +143,16 @@ test("whatever happens, in the end the copy is right, and the server was never h
 });
 
 describe("over real connections", () => {
-  let authority: TestAuthority;
+  let lab: ClientLab;
   before(() => {
-    authority = new TestAuthority();
+    lab = new ClientLab();
   });
-  after(() => authority.remove());
+  after(() => lab.remove());
 
   for (const protocol of ["h2", "https/1.1"] as const satisfies readonly Protocol[]) {
     test(`${protocol}: a watch cut at any byte misses nothing`, async () => {
       const clock = new FakeClock();
-      await using server = await ApiStandIn.start({ protocol, tls: authority.server() });
+      await using server = await lab.server(protocol);
       const events = Array.from({ length: 24 }, (_, index) => {
         const version = String(101 + index);
         const metadata = { namespace: "ns", name: `é${index % 3}`, uid: `u${index % 3}`, resourceVersion: version };
@@ -163,7 +163,7 @@ describe("over real connections", () => {
         const from = Number(query.get("resourceVersion")) - 100;
         return sendAndCut(reply, events.slice(from), from);
       };
-      using clients = await clientsOf(server, authority, clock);
+      using clients = await lab.clients(server.url, { clock });
       await using scope = new TaskScope();
       const informer = new Informer<ConfigMap>(
         { resource: resources.configMaps, keep: withoutManagedFields },
@@ -186,7 +186,7 @@ describe("over real connections", () => {
 
   test("a half-open connection is found out and replaced", async () => {
     const clock = new FakeClock();
-    await using server = await ApiStandIn.start({ protocol: "https/1.1", tls: authority.server() });
+    await using server = await lab.server("https/1.1");
     let watches = 0;
     server.script = ({ query }, reply) => {
       if (query.get("watch") !== "true") return reply.json({ metadata: { resourceVersion: "1" }, items: [] });
@@ -195,7 +195,7 @@ describe("over real connections", () => {
       if (++watches === 1) return;
       reply.write(`${JSON.stringify({ type: "ADDED", object: { metadata: { name: "a", resourceVersion: "2" } } })}\n`);
     };
-    using clients = await clientsOf(server, authority, clock);
+    using clients = await lab.clients(server.url, { clock });
     await using scope = new TaskScope();
     const informer = new Informer<ConfigMap>(
       { resource: resources.configMaps, keep: withoutManagedFields },
@@ -216,11 +216,9 @@ test("the local API server: connections dropped and history forgotten while obje
   await using scope = new TaskScope();
   const listen = { host: "127.0.0.1", port: 0 };
   const local = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
-  const limits = { qps: 1_000, burst: 1_000 };
-  const settings = { userAgent: "test", main: limits, events: limits, heartbeatTimeoutMs: 10_000 };
   const access = await parseKubeconfig(await local.adminKubeconfig(), "kubeconfig");
-  using writer = new KubeClients(access, settings, { clock: systemClock, log: silentLogger, environment: {} });
-  using reader = new KubeClients(access, settings, { clock, log: silentLogger, environment: {} });
+  using writer = new KubeClients(access, generous, { clock: systemClock, log: silentLogger, environment: {} });
+  using reader = new KubeClients(access, generous, { clock, log: silentLogger, environment: {} });
   await using loops = new TaskScope();
   const informer = new Informer<ConfigMap>(
     { resource: resources.configMaps, namespace: "default", labelSelector: "mine=yes", keep: withoutManagedFields },
@@ -229,7 +227,6 @@ test("the local API server: connections dropped and history forgotten while obje
   const replay = new Replay();
   informer.onChange((change) => replay.take(change));
   loops.spawn("informer", (signal) => informer.run(signal));
-  const never = new AbortController().signal;
   const truth = new Map<string, string>();
   const write = async (round: number): Promise<void> => {
     const name = `m${round % 5}`;
@@ -282,19 +279,4 @@ async function sendAndCut(reply: Reply, lines: readonly string[], from: number):
   reply.write(bytes.subarray(middle, end));
   await systemClock.sleep(5, new AbortController().signal);
   if (lines.length > 1) reply.cut();
-}
-
-async function clientsOf(server: ApiStandIn, authority: TestAuthority, clock: FakeClock): Promise<KubeClients> {
-  const ca = Buffer.from(authority.certificate).toString("base64");
-  const access = await parseKubeconfig(
-    JSON.stringify({
-      "current-context": "c",
-      contexts: [{ name: "c", context: { cluster: "k" } }],
-      clusters: [{ name: "k", cluster: { server: server.url, "certificate-authority-data": ca } }],
-    }),
-    "kubeconfig",
-  );
-  const limits = { qps: 50, burst: 100 };
-  const settings = { userAgent: "test", main: limits, events: limits, heartbeatTimeoutMs: 10_000 };
-  return new KubeClients(access, settings, { clock, log: silentLogger, environment: {} });
 }

@@ -161,6 +161,6 @@ export class LeaseKeeper {
 }
 
 /** Times of this kind have six digits after the point. */
-export function microTime(ms: number): string {
+function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

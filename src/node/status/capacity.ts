@@ -95,7 +95,7 @@ function evictionReserve({ hardEviction }: CapacitySettings, capacity: ResourceA
   return reserve;
 }
 
-export function hugePagesName(size: bigint): string {
+function hugePagesName(size: bigint): string {
   return `hugepages-${bytes(size)}`;
 }
 

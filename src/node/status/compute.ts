@@ -146,6 +146,6 @@ export class StatusComputer {
 }
 
 /** Times of the API have whole seconds. */
-export function timestamp(ms: number): string {
+function timestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -1,4 +1,4 @@
-// Bundles the agent and its commands into dist/. koffi stays outside: it is a native addon, loaded only when needed.
+// Bundles the agent and its commands into dist/. koffi and classic-level stay outside: they are native addons, loaded only when needed.
 import { rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -18,7 +18,7 @@ await build({
   target: "node20",
   minifySyntax: true,
   sourcemap: "linked",
-  external: ["koffi"],
+  external: ["koffi", "classic-level"],
   // yaml offers Node its CommonJS form, whose names are lost when a bundle imports it lazily; this is its ESM form.
   alias: { yaml: join(packageDir("yaml"), "browser", "index.js") },
   logLevel: "warning",

@@ -1,8 +1,7 @@
-import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { type Clock, type Logger, TaskScope } from "../base/index.ts";
 import { Authenticator } from "./auth/authenticate.ts";
 import { Authorizer, type Grant } from "./auth/authorize.ts";
-import { CertificateAuthority } from "./auth/certificates.ts";
 import { TokenSigner } from "./auth/tokens.ts";
 import { announceApi, bootstrap } from "./bootstrap.ts";
 import { runBinder } from "./controllers/binder.ts";
@@ -13,14 +12,20 @@ import { runSigner } from "./controllers/signer.ts";
 import { Api } from "./http/api.ts";
 import { pathHandler } from "./http/paths.ts";
 import { ApiHttpServer } from "./http/server.ts";
+import { keptIdentity, newIdentity } from "./identity.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import type { World } from "./rest/world.ts";
 import { specialHandlers } from "./special/index.ts";
+import { LevelDisk } from "./store/level-disk.ts";
 import { Store } from "./store/store.ts";
 import { strategyOf } from "./strategies/index.ts";
 
 export interface LocalApiOptions {
+  /** Where objects, keys and certificates are kept; without it all is forgotten at the end. */
+  readonly dir?: string;
   readonly listen: { readonly host: string; readonly port: number };
+  /** The address under which nodes and pods reach the server, when it listens on all. */
+  readonly advertise?: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly scope: TaskScope;
@@ -53,11 +58,17 @@ export interface LocalApi {
 export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi> {
   const { clock, log, listen } = options;
   const scope = new TaskScope(options.scope.signal);
-  const authority = await CertificateAuthority.create("nodelet-local-ca");
-  const hosts = [...new Set([listen.host, "127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc"])];
+  const { authority, tokenKeyPem, bootstrapToken } = await (options.dir === undefined
+    ? newIdentity()
+    : keptIdentity(options.dir));
+  const address = options.advertise ?? reachable(listen.host);
+  const names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+  const hosts = [...new Set([address, "127.0.0.1", ...names])];
   const serving = await authority.issueServer({ commonName: "kube-apiserver" }, hosts);
-  const signer = new TokenSigner(TokenSigner.newKey(), "https://kubernetes.default.svc.cluster.local");
+  const signer = new TokenSigner(tokenKeyPem, "https://kubernetes.default.svc.cluster.local");
+  const opened = options.dir === undefined ? undefined : await LevelDisk.open(join(options.dir, "objects"));
   const store = new Store({
+    ...opened,
     keptChanges: options.keptChanges ?? 5000,
     onListenerError: (error) => log.error("A controller of the local API failed", error),
   });
@@ -68,7 +79,6 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
   const approvesKubelets = options.approveKubelets !== "off";
   stops.push(runSigner({ world, authority, scope, log, approvesKubelets }));
   runEventExpiry(world, scope);
-  const bootstrapToken = `${randomBytes(3).toString("hex")}.${randomBytes(8).toString("hex")}`;
   const bootstrapper = { name: "system:bootstrap:nodelet", groups: ["system:bootstrappers"] };
   const staticTokens = new Map([[bootstrapToken, bootstrapper]]);
   const authenticator = new Authenticator({ clock, store, signer, staticTokens });
@@ -81,8 +91,8 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
   const api = new Api({ world, authenticator, authorizer, special, handlePath: pathHandler(signer) });
   const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem, kubeletIdentity }, api, log);
   const { port } = await server.listen(listen.host, listen.port);
-  announceApi(world, listen.host, port);
-  const url = `https://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
+  announceApi(world, address, port);
+  const url = `https://${address.includes(":") ? `[${address}]` : address}:${port}`;
   return {
     url,
     caPem: authority.certPem,
@@ -102,7 +112,11 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
       await server.close();
       for (const stop of stops) stop();
       await scope.stop();
-      await store.flushed();
+      await opened?.disk.close();
     },
   };
+}
+
+function reachable(host: string): string {
+  return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
 }

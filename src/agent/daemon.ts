@@ -93,6 +93,7 @@ export async function runDaemon(
     configz: () => configz,
     service,
     surroundings,
+    commandLine: ["nodelet", ...daemon.argv],
     pid,
     isRoot,
     ...(task && { task }),

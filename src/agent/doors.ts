@@ -1,49 +1,37 @@
 import { join } from "node:path";
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import {
-  type HealthRegistry,
-  HealthzServer,
-  LocalSocketServer,
-  type LocalViews,
-  type LogVerbosity,
-  ReadOnlyServer,
-} from "../server/index.ts";
-
-export interface DoorSettings {
-  readonly rootDir: string;
-  readonly healthzBindAddress: string;
-  readonly healthzPort: number;
-  readonly address: string;
-  readonly readOnlyPort: number;
-}
-
-export interface DoorPorts {
-  readonly views: LocalViews;
-  readonly health: HealthRegistry;
-  readonly configz: () => unknown;
-  readonly logVerbosity: LogVerbosity;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+import type { TaskScope } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
+import { HealthzServer, LocalSocketServer, loadNodeApi, type NodeApiPorts } from "../server/index.ts";
 
 /** Opens what others ask the agent through. Only the healthz port may be taken: it is tried again. */
-export async function openDoors(settings: DoorSettings, ports: DoorPorts, scope: TaskScope): Promise<void> {
+export async function openDoors(
+  config: AgentConfig,
+  rootDir: string,
+  ports: NodeApiPorts,
+  scope: TaskScope,
+): Promise<void> {
   const { log } = ports;
-  const localPath = join(settings.rootDir, "nodelet.sock");
+  const { kubelet } = config;
+  const localPath = join(rootDir, "nodelet.sock");
   const local = new LocalSocketServer(localPath, ports);
   await local.listen();
   scope.spawn("local socket", (signal) => local.serve(signal));
   log.info("Listening", { socket: localPath });
-  if (settings.healthzPort > 0) {
-    const where = { host: settings.healthzBindAddress, port: settings.healthzPort };
+  if (kubelet.healthzPort > 0) {
+    const where = { host: kubelet.healthzBindAddress, port: kubelet.healthzPort };
     const healthz = new HealthzServer(where, ports);
     scope.spawn("healthz", (signal) => healthz.run(signal));
   }
-  if (settings.readOnlyPort > 0) {
-    const where = { host: settings.address, port: settings.readOnlyPort };
-    const readOnly = new ReadOnlyServer(where, ports);
-    await readOnly.listen();
-    scope.spawn("read-only port", (signal) => readOnly.serve(signal));
-    log.info("Listening without authentication, read-only", where);
-  }
+  // Making a certificate takes a while the first time; the agent need not wait for it. A port that can't be had ends it.
+  scope.spawn("open the node API", async () => {
+    if (kubelet.readOnlyPort > 0) await (await loadNodeApi()).serveReadOnly(config, ports, scope);
+    if (!kubelet.enableServer) return;
+    const places = { rootDir, certDir: certDirOf(config, rootDir) };
+    await (await loadNodeApi()).serveNodeApi(config, places, ports, scope);
+  });
+}
+
+/** An agent with a root directory of its own keeps to it, unless it is told where certificates go. */
+function certDirOf({ flags, origins }: AgentConfig, rootDir: string): string {
+  return origins["--cert-dir"] === undefined ? join(rootDir, "pki") : flags.certDir;
 }

@@ -16,13 +16,14 @@ import {
   sysctlHandler,
 } from "../pods/index.ts";
 import { defaultUserIdPool, type KnownServices, normalSysctlName, UserIds } from "../runtime/index.ts";
-import type { HealthRegistry, LocalViews } from "../server/index.ts";
+import type { HealthRegistry, LocalViews, Reviews, RuntimeViews } from "../server/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
 import { eventsTo } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
 import { hostNamespaceHandler } from "./host-namespaces.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
+import { startLogRotation } from "./log-rotation.ts";
 import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
@@ -51,10 +52,17 @@ export interface RunningPods {
   sourcesReady(): boolean;
 }
 
+/** What the doors need besides. */
+export interface StartedPods extends RunningPods {
+  readonly runtimeViews: RuntimeViews;
+  /** undefined: there is no cluster whose API server could be asked. */
+  readonly reviews: Reviews | undefined;
+}
+
 const legacyLogDir = "/var/log/containers";
 
 /** Connects sources, workers and what they drive, and starts them; leaving the scope stops loops, never pods. */
-export async function startPods(parts: AgentParts, scope: TaskScope): Promise<RunningPods> {
+export async function startPods(parts: AgentParts, scope: TaskScope): Promise<StartedPods> {
   const { config, clock, log, cri, machine } = parts;
   const { kubelet, flags } = config;
   const podsDir = join(parts.rootDir, "pods");
@@ -192,11 +200,15 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     },
     scope,
   );
+  startLogRotation({ ...engine, kubelet, runtime: cri.runtime, clock, log }, scope);
+  let reviews: Reviews | undefined;
   if (cluster !== undefined) {
-    const [{ startApiSource, reportToApi }, { startNode }] = await Promise.all([
+    const [{ startApiSource, reportToApi }, { startNode }, { kubeReviews }] = await Promise.all([
       import("./cluster-pods.ts"),
       import("./node.ts"),
+      import("./kube-reviews.ts"),
     ]);
+    reviews = kubeReviews(cluster.clients.main);
     const { statuses, workers, runtimeStatus } = engine;
     const { rootDir, runtime } = parts;
     const nodeParts = { cluster, config, rootDir, machine, cri, identity: runtime.identity, runtimeStatus, clock, log };
@@ -212,7 +224,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<Ru
     const problem = engine.runtimeStatus.runtimeProblem;
     return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };
   });
-  return { views: engine.views, sourcesReady: () => mux.allReady() };
+  return { views: engine.views, runtimeViews: engine.observer, reviews, sourcesReady: () => mux.allReady() };
 }
 
 /** Most machines of one person never load the client for a cluster. */

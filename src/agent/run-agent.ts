@@ -2,12 +2,12 @@ import { normalize } from "node:path";
 import { type Clock, type Logger, TaskScope } from "../base/index.ts";
 import { type AgentConfig, NODELET_VERSION } from "../config/index.ts";
 import { claimDirectory, ensureDirectory, readCgroupLayout, readMachine, readSwaps } from "../host/index.ts";
-import { HealthRegistry, type LogVerbosity } from "../server/index.ts";
+import { HealthRegistry, type LogVerbosity, type NodeApiPorts } from "../server/index.ts";
 import { prepareDirectories } from "./directories.ts";
 import { openDoors } from "./doors.ts";
 import { Ending } from "./ending.ts";
 import type { ProcessSurroundings } from "./images.ts";
-import { LateViews } from "./late-views.ts";
+import { LateReviews, LateViews } from "./late-views.ts";
 import { holdLockFile } from "./lock-file.ts";
 import { tuneOwnProcess } from "./own-process.ts";
 import { type RunningPods, startPods } from "./pods.ts";
@@ -25,6 +25,8 @@ export interface AgentSurroundings {
   readonly configz: () => unknown;
   readonly service: ServiceEnvironment;
   readonly surroundings: ProcessSurroundings;
+  /** The words the agent was started with. */
+  readonly commandLine: readonly string[];
   readonly pid: number;
   readonly isRoot: boolean;
   /** What the agent runs for, if not for ever: it ends when this is done. */
@@ -87,8 +89,21 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   ending.follow(doors);
   const views = new LateViews();
   const { configz, logControl } = around;
-  const doorPorts = { views, health, configz, logVerbosity: logControl, clock, log: log.named("server") };
-  await openDoors({ ...kubelet, rootDir }, doorPorts, doors);
+  const reviews = new LateReviews();
+  const doorPorts: NodeApiPorts = {
+    views,
+    runtimeViews: views,
+    runtime: link.cri.runtime,
+    health,
+    reviews,
+    configz,
+    commandLine: around.commandLine,
+    facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
+    logVerbosity: logControl,
+    clock,
+    log: log.named("server"),
+  };
+  await openDoors(config, rootDir, doorPorts, doors);
   // Ready means that the agent answers; a runtime that comes late must not run into systemd's start timeout.
   const waiting = `Waiting for the container runtime at ${kubelet.containerRuntimeEndpoint}`;
   await service.tell({ ready: true, status: waiting });
@@ -100,7 +115,8 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   const { surroundings } = around;
   const parts = { config, rootDir, clock, log, health, cri: link.cri, runtime, machine, cgroups, surroundings };
   const pods = await startPods(parts, podLoops);
-  views.attach(pods.views);
+  views.attach(pods.views, pods.runtimeViews);
+  if (pods.reviews !== undefined) reviews.attach(pods.reviews);
   log.info("Started nodelet");
   const { task } = around;
   if (task !== undefined) {

@@ -88,7 +88,7 @@ test("lock file: without exit on contention others may open it", async () => {
   assert.equal(scope.size, 0);
 });
 
-test("late views: empty first; who listened already hears of every pod, then of changes", () => {
+test("late views: empty first; who listened already hears of every pod, then of changes", async () => {
   const pods: Pod[] = [{ metadata: { name: "a", uid: "1" } }];
   let announce: (change: PodViewChange) => void = () => {};
   const views: LocalViews = {
@@ -104,7 +104,13 @@ test("late views: empty first; who listened already hears of every pod, then of 
   const stop = late.watchPods(({ type, object }) => heard.push(`${type} ${object.metadata?.name}`));
   assert.deepEqual(late.pods(), []);
   assert.equal(late.ledger("1" as never), undefined);
-  late.attach(views);
+  const runtime = { latest: () => undefined, inspect: () => Promise.reject(new Error("gone")) };
+  await assert.rejects(
+    late.inspect("1" as never, new AbortController().signal),
+    /has not reached the container runtime/,
+  );
+  late.attach(views, runtime);
+  await assert.rejects(late.inspect("1" as never, new AbortController().signal), /gone/);
   announce({ type: "DELETED", object: { metadata: { name: "a", uid: "1" } } });
   stop();
   announce({ type: "ADDED", object: { metadata: { name: "b", uid: "2" } } });

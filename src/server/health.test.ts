@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
-import { type Logger, silentLogger, systemClock, TaskScope } from "../base/index.ts";
-import { describeHealth, HealthRegistry, HealthzServer, ReadOnlyServer } from "./index.ts";
+import { type Logger, silentLogger, TaskScope } from "../base/index.ts";
+import { describeHealth, HealthRegistry, HealthzServer } from "./index.ts";
 
 function setUp() {
   const clock = new FakeClock();
@@ -140,50 +140,4 @@ test("healthz: a port in use is tried again every 5 s", async () => {
   await clock.advance(5_000);
   await until(() => lines.includes("Started healthz server"));
   assert.equal(await (await fetch(`http://127.0.0.1:${port}/healthz`)).text(), "ok");
-});
-
-test("read-only port: pods and health, nothing that writes", async () => {
-  const { health } = setUp();
-  const port = await freePort();
-  const pods = [{ metadata: { name: "web", namespace: "default", uid: "u1" } }];
-  await using scope = new TaskScope();
-  const views = { pods: () => pods };
-  const server = new ReadOnlyServer(
-    { host: "127.0.0.1", port },
-    { views, health, clock: systemClock, log: silentLogger },
-  );
-  await server.listen();
-  scope.spawn("read-only", (signal) => server.serve(signal));
-  const base = `http://127.0.0.1:${port}`;
-  assert.deepEqual(await (await fetch(`${base}/pods`)).json(), {
-    kind: "PodList",
-    apiVersion: "v1",
-    metadata: {},
-    items: [{ kind: "Pod", apiVersion: "v1", ...pods[0] }],
-  });
-  pods.pop();
-  assert.equal(((await (await fetch(`${base}/pods/`)).json()) as { items: unknown }).items, null);
-  const post = await fetch(`${base}/pods`, { method: "POST" });
-  assert.deepEqual([post.status, post.headers.get("allow")], [405, "GET"]);
-  assert.equal((await fetch(`${base}/configz`)).status, 404);
-  health.report("runtime", { state: "failed", reason: "at /secret/path" });
-  const failing = await fetch(`${base}/healthz`);
-  assert.deepEqual(
-    [failing.status, await failing.text()],
-    [500, "[+]ping ok\n[-]runtime failed: reason withheld\nhealthz check failed\n"],
-  );
-});
-
-test("read-only port: one in use is an error that names it", async () => {
-  const { health } = setUp();
-  const occupant = createServer().listen(0, "127.0.0.1");
-  await once(occupant, "listening");
-  const { port } = occupant.address() as AddressInfo;
-  const views = { pods: () => [] };
-  const server = new ReadOnlyServer(
-    { host: "127.0.0.1", port },
-    { views, health, clock: systemClock, log: silentLogger },
-  );
-  await assert.rejects(server.listen(), new RegExp(`serve on 127.0.0.1:${port}`));
-  occupant.close();
 });

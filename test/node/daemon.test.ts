@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, constants, existsSync, openSync, statSync, writeFileSync, writeSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { DaemonHome, freePort, nodelet } from "../support/daemon.ts";
@@ -18,7 +22,7 @@ test("starts without a runtime, says what it waits for, connects when it comes, 
   await agent.until("the runtime was tried", async () =>
     runtimeIs(/\[~\]runtime waiting for \d+s: .*runtime\.sock.*ENOENT/, await agent.healthz("/healthz?verbose")),
   );
-  assert.match(agent.stderr, /W.*"waiting for the container runtime"/);
+  await agent.until("it said so", () => /W.*"waiting for the container runtime"/.test(agent.stderr));
   await agent.until("systemd was told", () => systemd.received().length > 0);
   assert.match(systemd.received()[0] ?? "", /^READY=1\nSTATUS=Waiting for the container runtime at unix:/);
 
@@ -105,6 +109,7 @@ test("directories, configuration, pods and log level through the local socket; r
   assert.equal(kubeletconfig.maxPods, 17);
   assert.equal(kubeletconfig.syncFrequency, "1m30s");
   assert.equal(JSON.parse((await agent.ask("/pods")).text).kind, "PodList");
+  await agent.until("the read-only port is open", () => agent.stderr.includes('"Started to listen read-only"'));
   const listed = await fetch(`http://127.0.0.1:${readOnlyPort}/pods`);
   assert.equal(((await listed.json()) as { kind: string }).kind, "PodList");
   const change = await agent.ask("/debug/flags/v", "PUT", "4");
@@ -113,6 +118,46 @@ test("directories, configuration, pods and log level through the local socket; r
   await agent.exited;
   // Only shown at this verbosity.
   assert.match(agent.stderr, /"The start was given up"/);
+});
+
+/** GET on the agent's API, believing in whatever certificate it shows. */
+async function askApi(port: number, path: string): Promise<{ readonly status: number; readonly text: string }> {
+  const sent = request({ host: "127.0.0.1", port, path, agent: false, rejectUnauthorized: false }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  let text = "";
+  for await (const chunk of response) text += String(chunk);
+  return { status: response.statusCode ?? 0, text };
+}
+
+test("the API of the node, with a certificate of its own, for whom the configuration lets in", async () => {
+  await using home = await DaemonHome.create();
+  const agent = home.start();
+  await agent.until("the API is open", () => agent.stderr.includes('"Started to listen"'));
+  assert.equal((await askApi(home.apiPort, "/healthz")).text, "ok");
+  assert.equal(JSON.parse((await askApi(home.apiPort, "/pods")).text).kind, "PodList");
+  assert.equal(JSON.parse((await askApi(home.apiPort, "/configz")).text).kubeletconfig.port, home.apiPort);
+  assert.equal((await askApi(home.apiPort, "/containerLogs/a/b/c")).text, 'pod "b" does not exist');
+  assert.equal(statSync(join(home.rootDir, "pki", "kubelet.key")).mode & 0o777, 0o600);
+  agent.signal("SIGTERM");
+  assert.deepEqual(await agent.exited, { code: 0, signal: null });
+  home.configure({
+    authentication: { webhook: { enabled: false }, anonymous: { enabled: false } },
+    authorization: { mode: "AlwaysAllow" },
+  });
+  const shut = home.start();
+  await shut.until("the API is open", () => shut.stderr.includes('"Started to listen"'));
+  assert.deepEqual(await askApi(home.apiPort, "/pods"), { status: 401, text: "Unauthorized" });
+  assert.match(shut.stderr, /lets nobody in/);
+});
+
+test("an API port in use ends the agent with 1", async () => {
+  await using home = await DaemonHome.create();
+  const occupant = createServer().listen(home.apiPort, "127.0.0.1");
+  await once(occupant, "listening");
+  const agent = home.start();
+  assert.equal((await agent.exited).code, 1);
+  assert.match(agent.stderr, new RegExp(`Failed to listen and serve on 127.0.0.1:${home.apiPort}.*EADDRINUSE`));
+  occupant.close();
 });
 
 test("the lock file passes from one agent to the next", async () => {

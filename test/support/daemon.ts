@@ -18,9 +18,11 @@ export class DaemonHome implements AsyncDisposable {
   readonly configFile: string;
   readonly runtimeSocket: string;
   readonly healthzPort: number;
+  readonly apiPort: number;
   readonly #daemons: Daemon[] = [];
 
-  private constructor(directory: string, healthzPort: number) {
+  private constructor(directory: string, healthzPort: number, apiPort: number) {
+    this.apiPort = apiPort;
     this.directory = directory;
     this.rootDir = join(directory, "root");
     this.configFile = join(directory, "kubelet.json");
@@ -31,7 +33,7 @@ export class DaemonHome implements AsyncDisposable {
   }
 
   static async create(): Promise<DaemonHome> {
-    return new DaemonHome(mkdtempSync(join(tmpdir(), "nodelet-daemon-")), await freePort());
+    return new DaemonHome(mkdtempSync(join(tmpdir(), "nodelet-daemon-")), await freePort(), await freePort());
   }
 
   /** Writes the configuration file: a standalone agent that keeps to its own directory, with the given fields on top. */
@@ -46,6 +48,8 @@ export class DaemonHome implements AsyncDisposable {
       cgroupsPerQOS: false,
       enforceNodeAllocatable: ["none"],
       healthzPort: this.healthzPort,
+      address: "127.0.0.1",
+      port: this.apiPort,
       containerRuntimeEndpoint: `unix://${this.runtimeSocket}`,
       ...fields,
     };

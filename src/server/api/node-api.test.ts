@@ -6,7 +6,9 @@ import { ContainerConfig, CriError, PodSandboxConfig, type RuntimeService } from
 import { FakeRuntime } from "../../hollow/index.ts";
 import type { Pod } from "../../model/index.ts";
 import { HealthRegistry } from "../index.ts";
+import { openGate } from "./gate.ts";
 import { type ApiPorts, type ApiSettings, nodeApiMounts, readOnlyMounts } from "./node-api.ts";
+import { NodeServer } from "./node-server.ts";
 
 const web: Pod = {
   metadata: { name: "web", namespace: "shop", uid: "uid-web" },
@@ -250,6 +252,23 @@ test("the read-only port shows pods and health, and refuses whatever could chang
       assert.equal((await server.ask(path, { method })).status, status, `${method} ${path}`);
     }
   }
+});
+
+test("the read-only port says which checks fail, not why, and an empty node has no items", async () => {
+  const health = new HealthRegistry(systemClock);
+  health.report("runtime", { state: "failed", reason: "at /secret/path" });
+  const ports = apiPorts({ runtime: (await runtimeWithWeb()).runtime, health });
+  await using server = await TestServer.start(readOnlyMounts(ports));
+  const { status, text } = await server.ask("/healthz");
+  assert.deepEqual([status, text], [500, "[+]ping ok\n[-]runtime failed: reason withheld\nhealthz check failed\n"]);
+  assert.equal(JSON.parse((await server.ask("/pods")).text).items, null);
+});
+
+test("a port in use is an error that names it", async () => {
+  await using first = await TestServer.start([]);
+  const dispatch = { mounts: [], gate: openGate, clock: systemClock, log: silentLogger, onRequest: () => () => {} };
+  const second = new NodeServer({ host: "127.0.0.1", port: first.port }, undefined, dispatch);
+  await assert.rejects(second.listen(), new RegExp(`Failed to listen and serve on 127.0.0.1:${first.port}`));
 });
 
 test("what the runtime refuses reaches the client with the code of its kind", async () => {

@@ -19,8 +19,11 @@ await build({
   minifySyntax: true,
   sourcemap: "linked",
   external: ["koffi", "classic-level"],
-  // yaml offers Node its CommonJS form, whose names are lost when a bundle imports it lazily; this is its ESM form.
-  alias: { yaml: join(packageDir("yaml"), "browser", "index.js") },
+  // These offer Node their CommonJS form, whose names are lost when a bundle imports it lazily; this is their ESM form.
+  alias: {
+    yaml: join(packageDir("yaml"), "browser", "index.js"),
+    "@peculiar/x509": join(packageDir("@peculiar/x509"), "build", "x509.es.js"),
+  },
   logLevel: "warning",
   // CommonJS packages inside an ESM bundle still call require for Node's own modules.
   banner: {

@@ -66,6 +66,8 @@ export class Probes {
   readonly #pods = new Map<PodUid, PodEntry>();
   readonly #listeners = new Set<ProbeListener>();
   readonly #saver: KeyedWorkers<PodUid>;
+  /** Results to announce as soon as they are saved. */
+  readonly #news = new Map<PodUid, (() => void)[]>();
   readonly #workerPorts: WorkerPorts;
   readonly #createdAt: number;
   readonly #createdAtMonotonic: number;
@@ -186,13 +188,17 @@ export class Probes {
     const { result } = worker;
     if (result === undefined) return;
     this.#reporter.decided(worker.subject, before, result);
-    this.#saver.wake(uid);
     if (plan.kind === "startup" && result === "success") {
       for (const sibling of this.#pods.get(uid)?.workers ?? []) {
         if (sibling.subject.container.name === container.name) sibling.schedule();
       }
     }
-    for (const listener of this.#listeners) listener(uid, container.name, plan.kind, result);
+    const news = this.#news.get(uid) ?? [];
+    news.push(() => {
+      for (const listener of this.#listeners) listener(uid, container.name, plan.kind, result);
+    });
+    this.#news.set(uid, news);
+    this.#saver.wake(uid);
   }
 
   /** Saved results are good for the first look only; afterwards this process knows better. */
@@ -216,7 +222,15 @@ export class Probes {
     return share * (restored ? periodMs : Math.min(periodMs, hurriedSpreadMs));
   }
 
+  /** Saved before it is announced: what others act on must not be forgotten by an agent that dies now. */
   async #save(uid: PodUid): Promise<void> {
+    const news = this.#news.get(uid) ?? [];
+    this.#news.delete(uid);
+    await this.#saveResults(uid);
+    for (const tell of news) tell();
+  }
+
+  async #saveResults(uid: PodUid): Promise<void> {
     const entry = this.#pods.get(uid);
     if (entry === undefined) return this.#ports.store.remove(uid);
     const results: SavedResult[] = [];

@@ -20,6 +20,11 @@ export class StatusStore {
     this.#statuses.set(uid, status);
   }
 
+  accepts(pod: IdentifiedPod, status: PodStatus): boolean {
+    const before = this.#statuses.get(uidOf(pod));
+    return before === undefined || illegalTransition(pod, before, status) === undefined;
+  }
+
   /** Stores a status; listeners hear of it only if something a user can see has changed. */
   set(pod: IdentifiedPod, status: PodStatus): void {
     const uid = uidOf(pod);

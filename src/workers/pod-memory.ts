@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { KeyedWorkers, type Logger, type TaskScope } from "../base/index.ts";
+import type { Logger } from "../base/index.ts";
 import type { PodUid } from "../model/index.ts";
 import type { PodMemory, PodMemoryPort } from "./ports.ts";
 
@@ -12,15 +12,13 @@ import type { PodMemory, PodMemoryPort } from "./ports.ts";
 export class PodMemoryFiles implements PodMemoryPort {
   readonly #podsDir: string;
   readonly #log: Logger;
-  readonly #pending = new Map<PodUid, string>();
-  readonly #written = new Map<PodUid, string>();
-  readonly #writers: KeyedWorkers<PodUid>;
+  /** What was handed in last, until it could not be written. */
+  readonly #newest = new Map<PodUid, string>();
   readonly #underWay = new Map<PodUid, Promise<void>>();
 
-  constructor(scope: TaskScope, options: { readonly podsDir: string; readonly log: Logger }) {
+  constructor(options: { readonly podsDir: string; readonly log: Logger }) {
     this.#podsDir = options.podsDir;
     this.#log = options.log;
-    this.#writers = new KeyedWorkers(scope, (uid) => this.#write(uid));
   }
 
   load(uid: PodUid): PodMemory {
@@ -37,38 +35,34 @@ export class PodMemoryFiles implements PodMemoryPort {
     return {};
   }
 
-  save(uid: PodUid, memory: PodMemory): void {
+  /** Resolves when it would survive the end of the agent, or could not be written, which the log tells. */
+  async save(uid: PodUid, memory: PodMemory): Promise<void> {
     const text = JSON.stringify(memory);
-    if (this.#written.get(uid) === text) return;
-    this.#pending.set(uid, text);
-    this.#writers.wake(uid);
+    const earlier = this.#underWay.get(uid);
+    if (this.#newest.get(uid) === text) return earlier;
+    this.#newest.set(uid, text);
+    const write = this.#write(uid, text, earlier);
+    this.#underWay.set(uid, write);
+    await write;
+    if (this.#underWay.get(uid) === write) this.#underWay.delete(uid);
   }
 
   /** Resolves when nothing will be written into the pod's directory any more, which may then be removed. */
   async forget(uid: PodUid): Promise<void> {
-    this.#pending.delete(uid);
+    this.#newest.delete(uid);
     await this.#underWay.get(uid);
-    this.#written.delete(uid);
   }
 
-  async #write(uid: PodUid): Promise<void> {
-    const write = this.#writePending(uid);
-    this.#underWay.set(uid, write);
-    await write;
-    this.#underWay.delete(uid);
-  }
-
-  async #writePending(uid: PodUid): Promise<void> {
-    const text = this.#pending.get(uid);
-    this.#pending.delete(uid);
-    if (text === undefined) return;
+  async #write(uid: PodUid, text: string, earlier: Promise<void> | undefined): Promise<void> {
+    await earlier;
+    if (this.#newest.get(uid) !== text) return;
     const path = this.#path(uid);
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o750 });
       await writeFile(`${path}.new`, text, { mode: 0o600 });
       await rename(`${path}.new`, path);
-      this.#written.set(uid, text);
     } catch (error) {
+      this.#newest.delete(uid);
       this.#log.error("Could not save a pod's memory; a restart of the agent would forget its status", error, { path });
     }
   }

@@ -59,6 +59,8 @@ export interface ProbesPort {
 
 export interface StatusPort {
   get(uid: PodUid): PodStatus | undefined;
+  /** False for a status that would bring an ended container back to life; `set` refuses it. */
+  accepts(pod: IdentifiedPod, status: PodStatus): boolean;
   set(pod: IdentifiedPod, status: PodStatus): void;
   delete(uid: PodUid): void;
   restore(uid: PodUid, status: PodStatus): void;
@@ -117,5 +119,6 @@ export interface PodMemory {
 
 export interface PodMemoryPort {
   load(uid: PodUid): PodMemory;
-  save(uid: PodUid, memory: PodMemory): void;
+  /** Resolves when it would survive the end of the agent. */
+  save(uid: PodUid, memory: PodMemory): Promise<void>;
 }

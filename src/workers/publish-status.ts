@@ -11,13 +11,13 @@ export type Teardown = "wanted" | "starting" | "stopped" | "final";
  * Computes the pod's status from what is observed now, and hands it on. What is returned may say that the pod has
  * ended while what is handed on does not yet: whoever reads of a pod's end takes it that nothing of it runs any more.
  */
-export function publishStatus(
+export async function publishStatus(
   worker: Worker,
   pod: IdentifiedPod,
   observed: ObservedPod,
   teardown: Teardown,
   ports: WorkerPorts,
-): PodStatus {
+): Promise<PodStatus> {
   const { uid } = worker;
   const isWanted = teardown === "wanted" || teardown === "starting";
   const input: StatusInput = {
@@ -45,8 +45,11 @@ export function publishStatus(
   const amended = worker.amendStatus?.(computed) ?? computed;
   const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
   if (teardown === "starting" && isOver(status)) return status;
-  ports.statuses.set(pod, withheldWhileRunning(status, input));
-  ports.memory.save(uid, { status: ports.statuses.get(uid) ?? status, crashBackoff: worker.crashBackoff.snapshot() });
+  const shown = withheldWhileRunning(status, input);
+  const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
+  // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
+  await ports.memory.save(uid, { status: kept, crashBackoff: worker.crashBackoff.snapshot() });
+  ports.statuses.set(pod, shown);
   return status;
 }
 

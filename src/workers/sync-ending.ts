@@ -19,7 +19,7 @@ export async function syncTerminating(
   if (pod !== undefined) {
     ports.probes.ensure(pod);
     ports.probes.observe(pod, observed);
-    publishStatus(worker, pod, observed, "wanted", ports);
+    await publishStatus(worker, pod, observed, "wanted", ports);
     ports.probes.beginTermination(uid);
   }
   const until = ports.clock.now() + state.graceSeconds * 1000;
@@ -42,7 +42,7 @@ export async function syncTerminating(
     throw new Error(`detected running containers after a successful KillPod, CRI violation: [${names}]`);
   }
   ports.probes.remove(uid);
-  if (pod !== undefined) publishStatus(worker, pod, keepIps(after, observed), "stopped", ports);
+  if (pod !== undefined) await publishStatus(worker, pod, keepIps(after, observed), "stopped", ports);
   worker.state = nextState(worker.state, { type: "containersGone" });
   for (const resolve of worker.whenStopped.splice(0)) resolve();
   return { type: "again" };
@@ -53,7 +53,7 @@ export async function syncTerminated(worker: Worker, ports: WorkerPorts, signal:
   const { uid, pod } = worker;
   await ports.setup.release(uid, pod, signal);
   const observed = ports.observer.latest(uid);
-  if (pod !== undefined && observed !== undefined) publishStatus(worker, pod, observed, "final", ports);
+  if (pod !== undefined && observed !== undefined) await publishStatus(worker, pod, observed, "final", ports);
   worker.state = nextState(worker.state, { type: "released" });
   return { type: "again" };
 }

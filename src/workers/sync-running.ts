@@ -31,7 +31,7 @@ export async function syncRunning(
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
   const observed = await observe(worker, pod, ports, signal);
-  const status = publishStatus(worker, pod, observed, "wanted", ports);
+  const status = await publishStatus(worker, pod, observed, "wanted", ports);
   if (isOver(status)) return end(worker, pod);
   const deadline = activeDeadline(pod, status);
   if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
@@ -66,7 +66,7 @@ export async function syncRunning(
   const failures = await (plan.sandbox.type === "create" ? tools.slots.run(act, signal) : act());
   worker.stale = true;
   const after = await observe(worker, pod, ports, signal);
-  const ended = isOver(publishStatus(worker, pod, after, "wanted", ports));
+  const ended = isOver(await publishStatus(worker, pod, after, "wanted", ports));
   if (ended) return end(worker, pod);
   if (failures.length > 0) return retry(failures);
   worker.failures = 0;
@@ -108,7 +108,7 @@ async function reportProgress(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    publishStatus(worker, pod, await observe(worker, pod, ports, signal), "starting", ports);
+    await publishStatus(worker, pod, await observe(worker, pod, ports, signal), "starting", ports);
   } catch (error) {
     if (isAbort(error, signal)) return;
     ports.log.debug(2, "Could not look how far a pod has come", { pod: pod.metadata.name, err: error });

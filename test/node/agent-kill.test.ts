@@ -8,6 +8,7 @@ import { systemClock } from "../../src/base/index.ts";
 import { ContainerState, PodSandboxState } from "../../src/cri/index.ts";
 import type { Container, Pod, PodSpec } from "../../src/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
+import { PodMoments } from "../support/pod-moments.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { statusOf, TestNode } from "../support/test-node.ts";
 
@@ -95,6 +96,22 @@ test(`the agent is killed ${kills} times among 10 pods (NODELET_SEED=${seed})`, 
   assert.equal(words.filter((word) => word === "ran once").length, 1, "what is over stays over");
   for (const name of [...Object.keys(steady), ...restless, "done", "crashing"]) await agent.remove(name);
   await assertNothingLeft(node);
+});
+
+test("the agent is killed the moment a pod is seen ready: it still is afterwards", async () => {
+  await using node = await TestNode.start();
+  const { agent } = node;
+  const readinessProbe = { exec: { command: ["true"] }, periodSeconds: 5 };
+  for (const name of ["one", "two", "three"]) {
+    const moments = new PodMoments(agent);
+    await agent.apply(name, { containers: [node.server("main", { readinessProbe })] });
+    await moments.when(name, (pod) => pod !== undefined && isReady(pod));
+    const seen = moments.last(name) as Pod;
+    await agent.kill9();
+    await moments[Symbol.asyncDispose]();
+    await agent.launch();
+    assert.deepEqual(identity(await agent.until(name, "known again", hasStatus)), identity(seen));
+  }
 });
 
 function hasStatus({ status }: Pod): boolean {

@@ -37,6 +37,10 @@ export class PodMoments implements AsyncDisposable {
     });
   }
 
+  last(name: string): Pod | undefined {
+    return this.#pods.get(name);
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.#scope.stop();
   }

@@ -62,7 +62,7 @@ export class HeldDirectory implements AsyncDisposable {
 }
 
 /** The mount that an open file belongs to, by the kernel's number for it. */
-export async function mountIdOf(fd: number): Promise<number> {
+async function mountIdOf(fd: number): Promise<number> {
   const text = await readFile(`/proc/self/fdinfo/${fd}`, "utf8");
   const id = /^mnt_id:\s*(\d+)$/m.exec(text)?.[1];
   if (id === undefined) throw new Error(`/proc/self/fdinfo/${fd} names no mount; the kernel is older than 3.15`);

@@ -2,13 +2,11 @@
 export {
   type ClientCertificate,
   type ClusterAccess,
-  CredentialError,
   type Credentials,
-  KubeconfigError,
   loadKubeconfig,
   parseKubeconfig,
 } from "./access/index.ts";
-export { ApiError, isAlreadyExists, isConflict, isExpired, isForbidden, isNotFound } from "./api-error.ts";
+export { ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from "./api-error.ts";
 export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOptions } from "./client.ts";
 export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PodStatus } from "../model/index.ts";
 import { statusPatch } from "./patch.ts";
 
 const ready = { type: "Ready", status: "True", lastTransitionTime: "t1" };
@@ -16,7 +17,7 @@ for (const [name, before, after, wanted] of [
     { conditions: [foreign, ready] },
     {
       "$setElementOrder/conditions": [{ type: "example.com/gate" }, { type: "Ready" }],
-      conditions: [{ ...ready, reason: null }],
+      conditions: [{ type: "Ready", status: "True", reason: null }],
     },
   ],
   [
@@ -34,7 +35,7 @@ for (const [name, before, after, wanted] of [
     { podIPs: [{ ip: "10.0.0.2" }] },
     {
       "$setElementOrder/podIPs": [{ ip: "10.0.0.2" }],
-      podIPs: [{ $patch: "delete", ip: "10.0.0.1" }, { ip: "10.0.0.2" }],
+      podIPs: [{ ip: "10.0.0.2" }, { $patch: "delete", ip: "10.0.0.1" }],
     },
   ],
   [
@@ -43,10 +44,16 @@ for (const [name, before, after, wanted] of [
     { containerStatuses: [{ name: "a", ready: true, restartCount: 0, image: "", imageID: "" }] },
     { containerStatuses: [{ name: "a", ready: true, restartCount: 0, image: "", imageID: "" }] },
   ],
+  [
+    "null and absent are the same",
+    { conditions: [{ ...ready, lastProbeTime: null }] },
+    { conditions: [ready] },
+    undefined,
+  ],
   ["what others own is left alone", { nominatedNodeName: "n", phase: "Pending" }, { phase: "Pending" }, undefined],
 ] as const) {
   test(name, () => {
-    const patch = statusPatch("u", before, after);
+    const patch = statusPatch("u", before as PodStatus, after);
     assert.deepEqual(patch, wanted === undefined ? undefined : { metadata: { uid: "u" }, status: wanted });
   });
 }

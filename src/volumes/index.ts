@@ -11,7 +11,6 @@ export { type NodeVolumePorts, nodeKinds } from "./kinds/node-kinds.ts";
 export { readVolumeFile } from "./mounting/sub-paths.ts";
 export { LocalObjects, type LocalObjectsOptions } from "./objects/local-objects.ts";
 export type { ObjectKind, ObjectKinds, ObjectRef, ObjectSource, Objects } from "./objects/ports.ts";
-export { ObjectReadError } from "./objects/ports.ts";
 export { type ChangeDetection, objectsBy } from "./objects/strategy.ts";
 export { type RequestToken, TokenManager } from "./objects/tokens.ts";
 export type { TrustBundles } from "./objects/trust-bundles.ts";

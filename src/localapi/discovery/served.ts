@@ -23,7 +23,7 @@ function review(group: string, kind: string, plural: string, namespaced = false)
   return { group, version: "v1", kind, plural, singular, namespaced, verbs: ["create"], ...none };
 }
 
-export const servedResources: readonly ServedResource[] = [
+const servedResources: readonly ServedResource[] = [
   ...kinds.map((kind) => ({ ...kind, verbs: storedVerbs })),
   review("authentication.k8s.io", "TokenReview", "tokenreviews"),
   review("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews"),

@@ -132,7 +132,7 @@ const endpoints = define({
   createsOnUpdate: true,
 });
 
-export const persistentVolumes: Kind = define({
+const persistentVolumes: Kind = define({
   group: "",
   kind: "PersistentVolume",
   plural: "persistentvolumes",

@@ -56,7 +56,7 @@ export const certificateSigningRequests: Kind = define({
 });
 
 /** The same events as those of the core group, with other names for their fields. */
-export const namedEvents: Kind = { ...events, group: "events.k8s.io", schema: "events.v1.Event", form: namedEventForm };
+const namedEvents: Kind = { ...events, group: "events.k8s.io", schema: "events.v1.Event", form: namedEventForm };
 
 const volumeAttachments: Kind = {
   ...clusterWide("storage.k8s.io", "VolumeAttachment", "volumeattachments"),

@@ -17,7 +17,6 @@ export {
   certificateSigningRequests,
   csiNodes,
   leases,
-  namedEvents,
   priorityClasses,
   runtimeClasses,
 } from "./groups.ts";

@@ -51,7 +51,7 @@ export function podTarget(world: World, namespace: string, name: string, path: s
   return { protocol: scheme === "https" ? "https:" : "http:", host, port: chosen || 80, path, isKubelet: false };
 }
 
-export function podNamed(world: World, namespace: string, name: string): Pod {
+function podNamed(world: World, namespace: string, name: string): Pod {
   const pod = world.store.get(pods.storage, keyOf(namespace, name));
   if (pod === undefined) throw notFound(pods, name);
   return pod as unknown as Pod;

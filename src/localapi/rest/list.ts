@@ -69,7 +69,7 @@ function continueList(world: World, kind: Kind, matches: Match, limit: number, t
 }
 
 /** The rest of a list can't be given as it was; the client may go on with what is there now. */
-export class ContinueExpiredError extends ApiError {
+class ContinueExpiredError extends ApiError {
   readonly continue: string;
 
   constructor(token: string) {

@@ -23,7 +23,6 @@ const runPackages = [
 ];
 const testPackages = [
   { name: "docker-registry", found: () => onPath("docker-registry") },
-  { name: "kubernetes-client", found: () => onPath("kubectl") },
   { name: "openssl", found: () => onPath("openssl") },
 ];
 

@@ -39,7 +39,8 @@ spec:
     ports: [{containerPort: 80}]
 `;
 
-describe("kubectl", { skip: found === 0 ? false : "kubectl is not on this machine" }, () => {
+const isMissing = found !== 0 && process.env["CI"] !== "true";
+describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false }, () => {
   const scope = new TaskScope();
   let api: LocalApi;
   let kubelet: FakeKubelet;

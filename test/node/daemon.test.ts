@@ -253,7 +253,7 @@ test("says which settings nothing acts on yet, and every flag at -v=1, but no cr
     agent.stderr,
     /W.*"These settings are read and checked, but nothing acts on them yet" settings=.*"--runtime-cgroups"/,
   );
-  assert.match(agent.stderr, /"FLAG: --runtime-cgroups=\"\/runtime\""/);
+  assert.match(agent.stderr, /"FLAG: --runtime-cgroups=\\"\/runtime\\""/);
   assert.match(agent.stderr, /"FLAG: --manifest-url-header=\\"<masked>\\""/);
   assert.match(agent.stderr, /"Effective configuration" config=.*"staticPodURLHeader":\{"Authorization":"<masked>"\}/);
   assert.doesNotMatch(agent.stderr, /s3cret-t0ken/);

@@ -1,54 +1,15 @@
-// One pod from manifest to Running, and from its removal to gone, beside the bare CRI calls; alternating, as ratios.
-import { systemClock } from "../src/base/index.ts";
-import { TestAgent } from "../test/support/agent.ts";
-import { startContainerd } from "../test/support/containerd.ts";
-import { isGone, isRunning, PodMoments } from "../test/support/pod-moments.ts";
-import { RawRuntime, untilTold } from "../test/support/raw-runtime.ts";
+// One pod from manifest to Running, beside the bare CRI calls; in turns, as a ratio.
+import { measurePods } from "./lib/pod-rounds.ts";
 import { quantile, rounded } from "./lib/statistics.ts";
 
 const rounds = Number(process.argv[2] ?? 20);
-
-await using containerd = await startContainerd();
-await using agent = await TestAgent.start(containerd);
-await using moments = new PodMoments(agent);
-// The agent would take pods it does not know for orphans, so the bare calls go to a runtime of their own.
-await using otherContainerd = await startContainerd();
-using raw = new RawRuntime(otherContainerd);
-const times = { start: [] as number[], rawStart: [] as number[], stop: [] as number[], rawStop: [] as number[] };
-
-// The first round warms caches of both sides and does not count.
-for (let round = -1; round < rounds; round++) {
-  const name = `pod-${round + 1}`;
-  const began = systemClock.monotonic();
-  await agent.apply(name, {
-    terminationGracePeriodSeconds: 5,
-    containers: [{ name: "main", image: containerd.images.busybox, command: [...untilTold] }],
-  });
-  const running = await moments.when(name, isRunning);
-  const removed = systemClock.monotonic();
-  await agent.remove(name);
-  const gone = await moments.when(name, isGone);
-  const rawBegan = systemClock.monotonic();
-  const pod = await raw.start(`raw-${round + 1}`, untilTold);
-  const rawRunning = systemClock.monotonic();
-  await raw.stop(pod, 5);
-  const rawGone = systemClock.monotonic();
-  if (round < 0) continue;
-  times.start.push(running - began);
-  times.stop.push(gone - removed);
-  times.rawStart.push(rawRunning - rawBegan);
-  times.rawStop.push(rawGone - rawRunning);
-}
-
+const { start, rawStart } = await measurePods(rounds);
 console.log(
   JSON.stringify({
     bench: "pod-start",
     rounds,
-    startP50Ms: rounded(quantile(times.start, 0.5)),
-    rawStartP50Ms: rounded(quantile(times.rawStart, 0.5)),
-    startRatio: rounded(quantile(times.start, 0.5) / quantile(times.rawStart, 0.5), 2),
-    stopP50Ms: rounded(quantile(times.stop, 0.5)),
-    rawStopP50Ms: rounded(quantile(times.rawStop, 0.5)),
-    stopRatio: rounded(quantile(times.stop, 0.5) / quantile(times.rawStop, 0.5), 2),
+    p50Ms: rounded(quantile(start, 0.5)),
+    rawP50Ms: rounded(quantile(rawStart, 0.5)),
+    ratio: rounded(quantile(start, 0.5) / quantile(rawStart, 0.5), 2),
   }),
 );

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners, once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import type { SeenRequest } from "../../test/support/api-stand-in.ts";
 import {
@@ -141,6 +142,26 @@ for (const { protocol, version } of [
       await closed.promise;
       server.script = (_, reply) => reply.json({ metadata: { name: "n" } });
       await clients.main.get(resources.nodes, { name: "n" }, {}, never);
+    });
+
+    test("nothing is left on the caller's signal, whatever became of its requests", async () => {
+      await using server = await lab.server(protocol);
+      using clients = await lab.clients(server.url);
+      server.script = ({ path, query }, reply) => {
+        if (query.get("watch") === "true") reply.write("{}\n");
+        else if (path.endsWith("/cut")) reply.cut();
+        else if (path.endsWith("/refused")) reply.json({}, 404);
+        else reply.json({});
+      };
+      const { signal } = new AbortController();
+      for (const name of ["fine", "cut", "refused", "fine"]) {
+        await clients.main.update(resources.nodes, { name }, {}, signal).catch(() => {});
+        const { body } = await clients.main.openWatch(resources.nodes, {}, { timeoutSeconds: 60 }, signal);
+        body.destroy();
+        await once(body, "close");
+      }
+      await settle(20);
+      assert.equal(getEventListeners(signal, "abort").length, 0);
     });
 
     test("a read whose connection is cut is asked again on a new one, a write is not", async () => {

@@ -203,6 +203,23 @@ describe("who we are", () => {
     await until(() => server.sockets.size === 1);
   });
 
+  test("certificate and key may share a file, and other authorities the one of the server", async () => {
+    await using server = await lab.server("h2", { clientAuthority: lab.authority.certificate });
+    const other = new TestAuthority();
+    const pair = lab.authority.client("system:node:one");
+    const both = join(directory, "kubelet-client-current.pem");
+    const authorities = join(directory, "ca.crt");
+    await writeFile(both, pair.certificate + other.certificate + pair.key);
+    await writeFile(authorities, `${other.certificate}\n${lab.authority.certificate}`);
+    using clients = await lab.clients(server.url, {
+      user: { "client-certificate": both, "client-key": both },
+      cluster: { server: server.url, "certificate-authority": authorities },
+    });
+    await clients.main.get(resources.nodes, { name: "n" }, {}, never);
+    assert.equal(server.seen[0]?.clientName, "system:node:one");
+    other.remove();
+  });
+
   test("while the two files do not match, the old certificate stays in use", async () => {
     const clock = new FakeClock();
     await using server = await lab.server("h2", { clientAuthority: lab.authority.certificate });

@@ -7,6 +7,7 @@ import { connectThroughProxy } from "./proxy.ts";
 
 const never = new AbortController().signal;
 const sockets = new Set<Socket>();
+const servers = new Set<Server | HttpServer>();
 let echo: Server;
 before(async () => {
   echo = createServer((socket) => void socket.on("error", () => {}).pipe(socket));
@@ -14,10 +15,11 @@ before(async () => {
 });
 after(() => {
   for (const socket of sockets) socket.destroy();
-  echo.close();
+  for (const server of servers) server.close();
 });
 
 function listen(server: Server | HttpServer): Promise<number> {
+  servers.add(server);
   server.on("connection", (socket: Socket) => sockets.add(socket.on("error", () => {})));
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
 }
@@ -44,7 +46,6 @@ test("HTTP CONNECT, with the proxy's password", async () => {
   const url = new URL(`http://jane:p%40ss@127.0.0.1:${port}`);
   assert.equal(await echoed(await connectThroughProxy(url, "127.0.0.1", targetPort(), never)), "hello");
   assert.deepEqual(asked, [`127.0.0.1:${targetPort()}`, `Basic ${Buffer.from("jane:p@ss").toString("base64")}`]);
-  proxy.close();
 });
 
 test("a proxy that refuses, in whichever way, is said so without its password", async () => {
@@ -57,7 +58,6 @@ test("a proxy that refuses, in whichever way, is said so without its password", 
     const url = new URL(`http://jane:s3cr3t@127.0.0.1:${await listen(proxy)}`);
     const error = await connectThroughProxy(url, "10.0.0.1", 6443, never).catch((e) => e);
     assert.match(error.message, /^the proxy refused to connect us, with status 40[37]$/);
-    proxy.close();
   }
 });
 
@@ -74,7 +74,6 @@ test("an https proxy must show a certificate that we trust", async () => {
   const proxy = createHttpsServer({});
   const url = new URL(`https://127.0.0.1:${await listen(proxy)}`);
   await assert.rejects(connectThroughProxy(url, "10.0.0.1", 6443, never));
-  proxy.close();
 });
 
 /** SOCKS5 as a server speaks it, in as many pieces as there are bytes. */
@@ -141,7 +140,6 @@ for (const { name, userInfo, options, expected } of [
     const url = new URL(`socks5://${userInfo}127.0.0.1:${await listen(proxy)}`);
     const outcome = await connectThroughProxy(url, "127.0.0.1", targetPort(), never).then(echoed, (e) => e.message);
     assert.equal(outcome, expected);
-    proxy.close();
   });
 }
 
@@ -154,5 +152,4 @@ test("an abort ends the wait for a proxy that says nothing", async () => {
     setTimeout(() => stop.abort(new Error("enough")), 20);
     await assert.rejects(connecting, /enough/);
   }
-  proxy.close();
 });

@@ -13,6 +13,7 @@ export async function connectThroughProxy(
 ): Promise<Socket> {
   const proxyHost = hostOf(proxy);
   const plain = await tcpConnection(proxyHost, portOf(proxy), signal).catch((error: unknown) => {
+    signal.throwIfAborted();
     throw new Error(`no connection to the proxy ${proxy.host}`, { cause: error });
   });
   const login = { username: decodeURIComponent(proxy.username), password: decodeURIComponent(proxy.password) };

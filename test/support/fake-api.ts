@@ -145,7 +145,8 @@ export class FakeApi {
   ): Promise<Kind> {
     const path = this.#begin("update", resource, ref, body, undefined, signal);
     const known = this.#objects.get(path);
-    if (known === undefined) throw refusal(404, "NotFound", path);
+    // As the real one: who names a uid means that object and no other.
+    if (known === undefined) throw body.metadata?.uid ? refusal(409, "Conflict", path) : refusal(404, "NotFound", path);
     const version = body.metadata?.resourceVersion;
     if (version !== undefined && version !== known.metadata?.resourceVersion) throw refusal(409, "Conflict", path);
     return this.put(resource, ref, body);

@@ -122,6 +122,12 @@ describe("lease", () => {
     api.remove(resources.leases, leaseRef);
     await clock.advance(10_000);
     assert.notEqual(api.object(resources.leases, leaseRef), undefined);
+    assert.deepEqual(api.story.slice(2), [
+      "update leases/node-1",
+      "get leases/node-1",
+      "get leases/node-1",
+      "create kube-node-lease/leases",
+    ]);
   });
 
   test("five tries, then it looks for the lease at growing intervals; connections are reset from the second failure", async () => {

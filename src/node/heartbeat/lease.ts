@@ -77,7 +77,10 @@ export class LeaseKeeper {
         log.error("Failed to update lease", error, { tries });
         if (isNotFound(error)) return false;
         if (isConflict(error)) {
-          base = (await this.#read(signal)) ?? base;
+          // The server also speaks of a conflict when the lease is gone.
+          const present = await this.#read(signal);
+          if (present === "gone") return false;
+          base = present ?? base;
           continue;
         }
         if (tries >= 2) resetConnection();
@@ -116,9 +119,10 @@ export class LeaseKeeper {
     }
   }
 
-  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+  /** Undefined when that cannot be said now. */
+  async #read(signal: AbortSignal): Promise<Lease | "gone" | undefined> {
     try {
-      return await this.#get(signal);
+      return (await this.#get(signal)) ?? "gone";
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       this.#ports.log.debug(1, "Cannot read the lease", { err: messageOf(error) });

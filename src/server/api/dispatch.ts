@@ -48,9 +48,12 @@ export class Dispatcher {
     this.#own(this.#answer(request, response, { socket, head }));
   }
 
-  /** Cuts what was upgraded and waits for every handler. The server's own connections are closed by then. */
-  async stop(): Promise<void> {
+  cutUpgraded(): void {
     for (const socket of this.#upgraded) socket.destroy();
+  }
+
+  /** Resolves when no request is being answered any more. */
+  async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 

@@ -47,6 +47,8 @@ export class NodeServer {
         handshakeTimeout: handshakeTimeoutMs,
         requestCert: tls.ca !== undefined,
         rejectUnauthorized: false,
+        // As plain HTTP has it: a client of an upgraded connection may end its direction and still listen.
+        allowHalfOpen: true,
         ALPNProtocols: ["http/1.1"],
       },
       listener,
@@ -76,10 +78,15 @@ export class NodeServer {
 
   /** Serves until aborted; then cuts all connections and waits for what was being answered. */
   async serve(signal: AbortSignal): Promise<void> {
+    // The server does not count what was upgraded as its own, but would wait for it to end.
+    const cut = (): void => this.#dispatcher.cutUpgraded();
+    signal.addEventListener("abort", cut, { once: true });
     try {
       await serve(this.#server, signal);
     } finally {
-      await this.#dispatcher.stop();
+      signal.removeEventListener("abort", cut);
+      cut();
+      await this.#dispatcher.settled();
     }
   }
 }

@@ -25,8 +25,8 @@ export async function removeTree(path: string): Promise<void> {
     if (isMissing(error)) return;
     throw error;
   }
-  await using held = parent;
-  const mountId = await held.mountId();
+  using held = parent;
+  const { mountId } = held;
   const removal: Removal = { held, path: dirname(path), mountId, deep: [], moved: 0 };
   await removeEntry(removal, held, basename(path), path, 0);
   for (let name = removal.deep.pop(); name !== undefined; name = removal.deep.pop()) {
@@ -54,11 +54,12 @@ async function removeEntry(
   name: string,
   path: string,
   depth: number,
+  /** Undefined: not known. Wrong: the kernel refuses what does not fit. */
+  isDirectory?: boolean,
 ): Promise<void> {
   const place = parent.path(name);
   try {
-    const found = await lstat(place);
-    if (!found.isDirectory()) {
+    if (!(isDirectory ?? (await lstat(place)).isDirectory())) {
       await unlink(place);
       return;
     }
@@ -81,20 +82,20 @@ async function emptyDirectory(
   path: string,
   depth: number,
 ): Promise<void> {
-  await using directory = await parent.enter(name);
-  if ((await directory.mountId()) !== removal.mountId) throw new MountInTheWayError(path);
+  using directory = await parent.enter(name);
+  if (directory.mountId !== removal.mountId) throw new MountInTheWayError(path);
   const entries = await directory.entries();
   const others = entries.filter((entry) => !entry.isDirectory());
   for (let start = 0; start < others.length; start += filesAtOnce) {
     await Promise.all(
       others
         .slice(start, start + filesAtOnce)
-        .map((entry) => removeEntry(removal, directory, entry.name, join(path, entry.name), depth + 1)),
+        .map((entry) => removeEntry(removal, directory, entry.name, join(path, entry.name), depth + 1, false)),
     );
   }
   for (const entry of entries) {
     if (entry.isDirectory()) {
-      await removeEntry(removal, directory, entry.name, join(path, entry.name), depth + 1);
+      await removeEntry(removal, directory, entry.name, join(path, entry.name), depth + 1, true);
     }
   }
 }

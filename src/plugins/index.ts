@@ -8,6 +8,7 @@ export {
   NodeStageVolumeRequest,
   VolumeCapability,
   VolumeCapability_AccessMode_Mode,
+  VolumeUsage_Unit,
 } from "./gen/csi.ts";
 export { type Plugin, type PluginHandler, PluginRegistration, type PluginRegistrationPorts } from "./registration.ts";
 export { type PluginCode, PluginError } from "./rpc.ts";

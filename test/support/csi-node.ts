@@ -2,63 +2,13 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "../../src/base/index.ts";
 import { runTool } from "../../src/host/index.ts";
-import type {
-  CSIDriver,
-  CSIDriverSpec,
-  PersistentVolumeSpec,
-  Secret,
-  VolumeAttachment,
-} from "../../src/model/index.ts";
+import type { PersistentVolumeSpec } from "../../src/model/index.ts";
 import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
-import { attachmentName } from "../../src/volumes/csi/csi-volume.ts";
-import { type CsiCluster, CsiVolumes, type ResizeReport, TokenManager } from "../../src/volumes/index.ts";
+import { CsiVolumes, TokenManager } from "../../src/volumes/index.ts";
+import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { MemoryClaims } from "./memory-claims.ts";
 import { eventually, VolumeNode } from "./volume-node.ts";
-
-export const testNodeName = "node-1";
-
-/** The storage side of a cluster: everything is attached at once unless told otherwise. */
-export class MemoryCsiCluster implements CsiCluster {
-  readonly drivers = new Map<string, CSIDriver>();
-  readonly attachments = new Map<string, VolumeAttachment>();
-  readonly secrets = new Map<string, Secret>();
-  readonly resizes: ResizeReport[] = [];
-  attached: "all" | ReadonlySet<string> = "all";
-
-  driver(name: string, spec: CSIDriverSpec): void {
-    this.drivers.set(name, { metadata: { name }, spec });
-  }
-
-  attach(driver: string, handle: string, metadata: Record<string, string> = {}): void {
-    const name = attachmentName({ driver, handle }, testNodeName);
-    this.attachments.set(name, {
-      metadata: { name },
-      spec: { attacher: driver, nodeName: testNodeName, source: {} },
-      status: { attached: true, attachmentMetadata: metadata },
-    });
-  }
-
-  async csiDriver(name: string): Promise<CSIDriver | undefined> {
-    return this.drivers.get(name);
-  }
-
-  async attachment(name: string): Promise<VolumeAttachment | undefined> {
-    return this.attachments.get(name);
-  }
-
-  async isAttached(uniqueName: string): Promise<boolean> {
-    return this.attached === "all" || this.attached.has(uniqueName);
-  }
-
-  async secret(namespace: string, name: string): Promise<Secret | undefined> {
-    return this.secrets.get(`${namespace}/${name}`);
-  }
-
-  async reportResize(_claim: object, report: ResizeReport): Promise<void> {
-    this.resizes.push(report);
-  }
-}
 
 /** A node with the volume engine, plugin registration and a storage driver beside it. */
 export class CsiNode implements AsyncDisposable {

@@ -62,6 +62,11 @@ export class VolumeNode implements AsyncDisposable {
     return new VolumeNode(root, options);
   }
 
+  /** In a directory that outlives it: nothing is cleaned up by leaving it but its loops. */
+  static at(root: string, options: VolumeNodeOptions = {}): VolumeNode {
+    return new VolumeNode(root, options);
+  }
+
   get podsDir(): string {
     return join(this.root, "pods");
   }

@@ -1,16 +1,4 @@
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  symlink,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, chown, mkdir, open, readdir, readFile, readlink, rename, symlink, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isMissing, removeTree } from "../../host/index.ts";
 import { type Content, type ContentFile, checkPath, cleanPath } from "./content.ts";
@@ -21,6 +9,8 @@ const nextDataLink = "..data_tmp";
 export interface WriterOptions {
   readonly now: () => number;
   readonly random: () => number;
+  /** True: what is there is known to differ, so it need not be read and compared. */
+  readonly isKnownToDiffer?: boolean;
   /** Called when the new files are there but not yet visible, to give them their owners. */
   readonly beforeSwap?: (() => Promise<void>) | undefined;
 }
@@ -41,25 +31,22 @@ export async function writeAtomically(
   options: WriterOptions,
 ): Promise<"written" | "unchanged"> {
   const content = cleaned(wanted);
-  const present = await presentVersion(volume);
+  const present = options.isKnownToDiffer === true ? undefined : await presentVersion(volume);
   if (present !== undefined && (await holdsExactly(join(volume, present), content))) {
-    await mendLinks(volume, content);
-    await removeOtherVersions(volume, present);
+    await tidy(volume, content, present);
     return "unchanged";
   }
   const version = await newVersion(volume, options);
   try {
     await writeFiles(join(volume, version), content);
     await options.beforeSwap?.();
-    await removeTree(join(volume, nextDataLink));
-    await symlink(version, join(volume, nextDataLink));
+    await linkNext(volume, version);
     await rename(join(volume, nextDataLink), join(volume, dataLink));
   } catch (error) {
     await removeTree(join(volume, version));
     throw error;
   }
-  await mendLinks(volume, content);
-  await removeOtherVersions(volume, version);
+  await tidy(volume, content, version);
   return "written";
 }
 
@@ -78,7 +65,7 @@ async function presentVersion(volume: string): Promise<string | undefined> {
     // A link that we did not write may lead anywhere: it is replaced, never followed.
     return isVersionName(target) ? target : undefined;
   } catch (error) {
-    if (isMissing(error) || (error instanceof Error && "code" in error && error.code === "EINVAL")) return undefined;
+    if (isMissing(error) || hasCode(error, "EINVAL")) return undefined;
     throw error;
   }
 }
@@ -126,7 +113,7 @@ async function newVersion(volume: string, { now, random }: WriterOptions): Promi
       await chmod(join(volume, name), 0o755);
       return name;
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if (!hasCode(error, "EEXIST")) throw error;
     }
   }
 }
@@ -136,40 +123,43 @@ async function writeFiles(directory: string, content: Content): Promise<void> {
     const target = join(directory, path);
     if (path.includes("/")) await mkdir(dirname(target), { recursive: true });
     // Exclusive: two paths that mean the same file must not silently become one.
-    await writeFile(target, bytes, { flag: "wx", mode: mode & 0o777 });
-    if (uid !== undefined) await chown(target, uid, 0);
-    await chmod(target, mode & 0o7777);
+    const file = await open(target, "wx", mode & 0o777);
+    try {
+      await file.writeFile(bytes);
+      if (uid !== undefined) await chown(target, uid, 0);
+      await file.chmod(mode & 0o7777);
+    } finally {
+      await file.close();
+    }
   }
 }
 
-/** One link per first path element. Whatever else lies in the volume was put there by somebody else and stays. */
-async function mendLinks(volume: string, content: Content): Promise<void> {
-  const wanted = new Set([...content.keys()].map((path) => path.split("/", 1)[0] ?? path));
-  for (const entry of await readdir(volume, { withFileTypes: true })) {
-    if (!entry.isSymbolicLink() || entry.name === dataLink) continue;
-    const path = join(volume, entry.name);
-    const target = await readlink(path);
-    if (target === `${dataLink}/${entry.name}` && wanted.has(entry.name)) wanted.delete(entry.name);
-    else await unlink(path);
-  }
-  for (const name of wanted) {
-    if (await exists(join(volume, name))) continue;
-    await symlink(`${dataLink}/${name}`, join(volume, name));
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
+async function linkNext(volume: string, version: string): Promise<void> {
   try {
-    await lstat(path);
-    return true;
+    await symlink(version, join(volume, nextDataLink));
   } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
+    if (!hasCode(error, "EEXIST")) throw error;
+    await removeTree(join(volume, nextDataLink));
+    await symlink(version, join(volume, nextDataLink));
   }
 }
 
-async function removeOtherVersions(volume: string, present: string): Promise<void> {
-  for (const entry of await readdir(volume)) {
-    if (entry !== present && isVersionName(entry)) await removeTree(join(volume, entry));
+/** One link per first path element, and no other version. What somebody else has put into the volume stays. */
+async function tidy(volume: string, content: Content, version: string): Promise<void> {
+  const missing = new Set([...content.keys()].map((path) => path.split("/", 1)[0] ?? path));
+  const stale: string[] = [];
+  for (const entry of await readdir(volume, { withFileTypes: true })) {
+    const { name } = entry;
+    if (isVersionName(name)) {
+      if (name !== version) stale.push(name);
+    } else if (!missing.delete(name) && entry.isSymbolicLink() && name !== dataLink) {
+      await unlink(join(volume, name));
+    }
   }
+  for (const name of missing) await symlink(`${dataLink}/${name}`, join(volume, name));
+  for (const name of stale) await removeTree(join(volume, name));
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

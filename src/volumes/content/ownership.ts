@@ -31,7 +31,7 @@ export async function giveToGroup(
 ): Promise<"skipped" | { readonly files: number }> {
   if (ownership.policy === "OnRootMismatch" && isDone(await lstat(root), ownership)) return "skipped";
   const walk: Walk = { ownership, progress, signal, files: 0 };
-  await using directory = await HeldDirectory.open(root);
+  using directory = await HeldDirectory.open(root);
   await walkDirectory(walk, directory, root);
   await give(walk, directory.self, root, constants.O_DIRECTORY);
   return { files: walk.files };
@@ -57,7 +57,7 @@ async function walkDirectory(walk: Walk, directory: HeldDirectory, path: string)
   }
   for (const { name } of entries.filter((entry) => entry.isDirectory())) {
     walk.signal.throwIfAborted();
-    await using child = await directory.enter(name);
+    using child = await directory.enter(name);
     await walkDirectory(walk, child, `${path}/${name}`);
     await give(walk, directory.path(name), `${path}/${name}`, constants.O_NOFOLLOW);
   }

@@ -2,16 +2,28 @@ import { rmdir } from "node:fs/promises";
 import { SerialByKey } from "../../base/index.ts";
 import { isMountPoint } from "../../host/index.ts";
 import type { CSIDriver } from "../../model/index.ts";
+import { VolumeUsage_Unit } from "../../plugins/index.ts";
 import type { SetUpContext, SetUpResult, VolumeKind, VolumePlace, WantedVolume } from "../kinds/kind.ts";
 import { StepError } from "../kinds/kind.ts";
 import { mapBlockDevice, unmapBlockDevice } from "../mounting/block-map.ts";
-import { blockPaths, type CsiVolume, csiPlugin, csiVolumeOf, isCsi, publishPaths, uniqueName } from "./csi-volume.ts";
+import type { VolumeUsage } from "../stats/disk-usage.ts";
+import {
+  blockPaths,
+  type CsiVolume,
+  csiPlugin,
+  csiVolumeOf,
+  isCsi,
+  publishPaths,
+  stagingPaths,
+  uniqueName,
+  volumeNamed,
+} from "./csi-volume.ts";
 import { DeviceUsers } from "./device-users.ts";
 import { expand } from "./expansion.ts";
 import type { CsiPorts } from "./ports.ts";
 import { publish, removePlace, removeTarget } from "./publishing.ts";
 import { publishContextOf } from "./requests.ts";
-import { stage, stagedOnDisk, unstage } from "./staging.ts";
+import { removeEmptyStaging, stage, stagedOnDisk, unstage } from "./staging.ts";
 import { readRecord } from "./vol-data.ts";
 
 /** Volumes of storage drivers. What the driver was asked for is on disk before it is asked, so nothing gets lost. */
@@ -146,6 +158,27 @@ export class CsiVolumes implements VolumeKind {
     return blockPaths(this.#ports.pluginsDir, place.specName, place.uid).record;
   }
 
+  /** Only the driver knows; some don't. */
+  async measure(place: VolumePlace, signal: AbortSignal): Promise<VolumeUsage | undefined> {
+    const record = await readRecord(this.#recordOf(place));
+    if (typeof record === "string") return undefined;
+    const client = this.#ports.drivers.client(record.driver);
+    if (!(await client.capabilities(signal)).stats) return undefined;
+    const stagingPath = this.#staged.get(uniqueName(record)) ?? "";
+    const { usage } = await client.stats(record.handle, this.#targetOf(place), stagingPath, signal);
+    const bytes = usage.find(({ unit }) => unit === VolumeUsage_Unit.BYTES);
+    const inodes = usage.find(({ unit }) => unit === VolumeUsage_Unit.INODES);
+    if (bytes === undefined && inodes === undefined) return undefined;
+    return {
+      capacityBytes: bytes?.total ?? 0n,
+      availableBytes: bytes?.available ?? 0n,
+      usedBytes: bytes?.used ?? 0n,
+      inodes: inodes?.total ?? 0n,
+      inodesFree: inodes?.available ?? 0n,
+      inodesUsed: inodes?.used ?? 0n,
+    };
+  }
+
   async restore(places: readonly VolumePlace[]): Promise<void> {
     for (const place of places) {
       const record = await readRecord(this.#recordOf(place));
@@ -167,6 +200,10 @@ export class CsiVolumes implements VolumeKind {
         if (!this.#users.has(key)) await this.#unstage(staged, signal);
       });
     }
+    const inUse = this.#users
+      .devices()
+      .map((name) => stagingPaths(this.#ports.pluginsDir, volumeNamed(name)).directory);
+    await removeEmptyStaging(this.#ports.pluginsDir, new Set(inUse));
   }
 
   async #unstage(

@@ -66,6 +66,12 @@ export function uniqueName({ driver, handle }: Pick<CsiVolume, "driver" | "handl
   return `${csiPlugin}/${driver}^${handle}`;
 }
 
+/** The reverse of `uniqueName`; neither a driver's name nor the part before it has a `^`. */
+export function volumeNamed(name: string): Pick<CsiVolume, "driver" | "handle"> {
+  const [driver = "", ...handle] = name.slice(csiPlugin.length + 1).split("^");
+  return { driver, handle: handle.join("^") };
+}
+
 export function attachmentName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">, nodeName: string): string {
   return `csi-${sha256(`${handle}${driver}${nodeName}`)}`;
 }

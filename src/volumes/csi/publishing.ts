@@ -8,7 +8,7 @@ import type { SetUpContext, WantedVolume } from "../kinds/kind.ts";
 import { attachmentName, blockPaths, type CsiVolume, publishPaths } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
 import { capabilityOf, changesGroup, checkLifecycle, secretsOf, volumeContextOf } from "./requests.ts";
-import { writeRecord } from "./vol-data.ts";
+import { removeRecord, writeRecord } from "./vol-data.ts";
 
 export interface PublishRequest {
   readonly wanted: WantedVolume;
@@ -89,7 +89,7 @@ function recordOf({ wanted, volume, driver }: PublishRequest, nodeName: string):
 /** Removes the place of a volume that its driver has let go of. What is still mounted, or holds files, stays. */
 export async function removeTarget(target: string, record: string): Promise<void> {
   await removePlace(target);
-  await unlink(record).catch(ignoreMissing);
+  await removeRecord(record);
   await rmdir(dirname(record)).catch(ignoreMissing);
 }
 

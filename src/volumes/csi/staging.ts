@@ -1,4 +1,4 @@
-import { mkdir, readdir, rmdir, unlink } from "node:fs/promises";
+import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { explain } from "../../base/index.ts";
 import { isMissing, isMountPoint } from "../../host/index.ts";
@@ -7,7 +7,7 @@ import { type SetUpContext, StepError } from "../kinds/kind.ts";
 import { blockPaths, type CsiVolume, csiPlugin, stagingPaths, volDataFile } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
 import { capabilityOf, secretsOf } from "./requests.ts";
-import { readRecord, writeRecord } from "./vol-data.ts";
+import { readRecord, removeRecord, writeRecord } from "./vol-data.ts";
 
 export interface StageRequest {
   readonly volume: CsiVolume;
@@ -95,7 +95,7 @@ async function removeStaging(target: string, record: string): Promise<void> {
     throw new Error(`${target} is still mounted although its driver was asked to unstage it; it was not removed`);
   }
   await rmdir(target).catch(ignoreMissing);
-  await unlink(record).catch(ignoreMissing);
+  await removeRecord(record);
   await rmdir(dirname(record)).catch(ignoreMissing);
 }
 
@@ -118,6 +118,19 @@ export async function stagedOnDisk(
     if (typeof record === "object") staged.push({ ...record, specName, form: "block" });
   }
   return staged;
+}
+
+/** Removes staging places that nothing was staged in before a crash; those in use by drivers without staging stay. */
+export async function removeEmptyStaging(pluginsDir: string, inUse: ReadonlySet<string>): Promise<void> {
+  const root = join(pluginsDir, csiPlugin);
+  for (const driver of await namesIn(root)) {
+    if (driver === "volumeDevices") continue;
+    for (const digest of await namesIn(join(root, driver))) {
+      const directory = join(root, driver, digest);
+      if (inUse.has(directory) || typeof (await readRecord(join(directory, volDataFile))) === "object") continue;
+      await removeStaging(join(directory, "globalmount"), join(directory, volDataFile));
+    }
+  }
 }
 
 async function namesIn(directory: string): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { isMissing } from "../../host/index.ts";
 
 /** What is known of a CSI volume on disk; enough to have its driver take it away after a restart, without the API. */
@@ -11,9 +11,22 @@ export interface VolumeRecord {
 
 /** Writes the record in the form that the Go kubelet writes, complete or not at all. */
 export async function writeRecord(path: string, fields: Readonly<Record<string, string>>): Promise<void> {
-  const temporary = `${path}.tmp`;
+  const temporary = temporaryOf(path);
   await writeFile(temporary, `${JSON.stringify(fields)}\n`, { mode: 0o644 });
   await rename(temporary, path);
+}
+
+/** Removes the record, and what a crash left of an attempt to write it. */
+export async function removeRecord(path: string): Promise<void> {
+  for (const file of [path, temporaryOf(path)]) {
+    await unlink(file).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
+  }
+}
+
+function temporaryOf(path: string): string {
+  return `${path}.tmp`;
 }
 
 /** "missing" when there is none, "damaged" when it can't be understood. */

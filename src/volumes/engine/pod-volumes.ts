@@ -6,6 +6,7 @@ import type { Need, VolumeKind, VolumeSource } from "../kinds/kind.ts";
 import { createSubPath, mountSubPath } from "../mounting/sub-paths.ts";
 import { keyOf, type ObjectRef, type Objects } from "../objects/ports.ts";
 import type { TrustBundles } from "../objects/trust-bundles.ts";
+import type { MeasuredVolume } from "../stats/pod-usage.ts";
 import type { Claims } from "./claims.ts";
 import { cleanOrphanedPods, type OrphanReport } from "./orphans.ts";
 import { PodPlaces } from "./places.ts";
@@ -107,6 +108,23 @@ export class PodVolumes {
   /** Groups that the pod's processes must be in to use its volumes. */
   groupsOf(uid: PodUid): readonly number[] {
     return this.#entries.get(uid)?.groups() ?? [];
+  }
+
+  /** How full the pod's volumes are, as far as that can be told. Trouble with one does not hide the others. */
+  async measure(uid: PodUid, signal: AbortSignal): Promise<readonly MeasuredVolume[]> {
+    const tasks = [...(this.#entries.get(uid)?.tasks.values() ?? [])];
+    const measured = await Promise.all(
+      tasks.map(async (task) => {
+        try {
+          return await task.measure(signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          this.#ports.log.debug(2, "A volume can't be measured", { uid, volume: task.name, reason: explain(error) });
+          return undefined;
+        }
+      }),
+    );
+    return measured.filter((volume) => volume !== undefined);
   }
 
   /** Takes away the pod's volumes after its last container has ended. Throws VolumeError while that is not possible. */

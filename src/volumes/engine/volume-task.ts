@@ -10,6 +10,7 @@ import {
   type VolumeSource,
   type WantedVolume,
 } from "../kinds/kind.ts";
+import { isLocalEphemeral, type MeasuredVolume } from "../stats/pod-usage.ts";
 import { type Claims, checkNodeAffinity, groupOf, mountOptionsOf, resolveSource } from "./claims.ts";
 import type { PodPlaces } from "./places.ts";
 import type { UsedVolume } from "./used-volumes.ts";
@@ -81,6 +82,21 @@ export class VolumeTask {
 
   get place(): VolumePlace | undefined {
     return this.#place;
+  }
+
+  /** Undefined while it is not mounted, and for kinds that can't tell. */
+  async measure(signal: AbortSignal): Promise<MeasuredVolume | undefined> {
+    if (this.#state.step !== "mounted" || this.#place === undefined) return undefined;
+    const usage = await this.#kind?.measure?.(this.#place, signal);
+    if (usage === undefined) return undefined;
+    const { namespace = "", name = "" } =
+      (this.#source?.type === "claim" ? this.#source.claim.metadata : undefined) ?? {};
+    return {
+      name: this.name,
+      usage,
+      claim: name === "" ? undefined : { namespace, name },
+      isLocalEphemeral: isLocalEphemeral(this.#used.volume),
+    };
   }
 
   /** A new version of the pod, whose labels for instance may be among the content. */

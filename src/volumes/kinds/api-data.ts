@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "../../base/index.ts";
@@ -7,6 +8,7 @@ import type { Content } from "../content/content.ts";
 import type { Objects } from "../objects/ports.ts";
 import type { TokenManager } from "../objects/tokens.ts";
 import type { TrustBundles } from "../objects/trust-bundles.ts";
+import { usageByCounting } from "../stats/disk-usage.ts";
 import { memorySize, type NodeMemory } from "./empty-dir.ts";
 import { giveToPodGroup } from "./group-ownership.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
@@ -37,6 +39,8 @@ export interface ApiDataSpec {
 
 /** Volumes whose files are made from API objects or the pod itself, and follow their changes. */
 export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind {
+  /** By directory: what this run of the agent has written there last. */
+  const written = new Map<string, string>();
   return {
     plugin: spec.plugin,
     matches: (source) => source.type === "inline" && spec.handles(source.volume),
@@ -50,7 +54,9 @@ export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind 
           ? { type: "disk" }
           : { type: "memory", sizeBytes: memorySize(wanted.pod, ports, undefined) };
       const scratch = { place: wanted, wrapped: true };
-      const isNew = !(await isScratchReady(scratch, medium));
+      const digest = digestOf(content);
+      const last = written.get(directory);
+      const isNew = last === undefined && !(await isScratchReady(scratch, medium));
       try {
         if (isNew) {
           await makeScratch(wanted, medium);
@@ -59,25 +65,36 @@ export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind 
         await makeNestedMountPoints(wanted);
         const give = (): Promise<void> =>
           giveToPodGroup({ wanted, path: directory, readOnly: true, policy: "Always" }, context, ports, signal);
-        const written = await writeAtomically(directory, content, {
+        const result = await writeAtomically(directory, content, {
           now: () => ports.clock.now(),
           random: ports.random,
+          isKnownToDiffer: last !== undefined && last !== digest,
           beforeSwap: give,
         });
+        written.set(directory, digest);
         return {
           volume: { type: "filesystem", hostPath: directory, readOnly: true, relabel: true },
-          content: written,
+          content: result,
         };
       } catch (error) {
+        written.delete(directory);
         if (isNew && context.isFirst) await removeScratch(scratch);
         throw error;
       }
     },
+    measure: ({ directory }, signal) => usageByCounting(directory, signal),
     async tearDown(place) {
+      written.delete(place.directory);
       await removeScratch({ place, wrapped: true });
       spec.onRemoved?.(place.uid);
     },
   };
+}
+
+function digestOf(content: Content): string {
+  const hash = createHash("sha256");
+  for (const [path, { bytes }] of content) hash.update(`${path.length}:${path}:${bytes.byteLength}:`).update(bytes);
+  return hash.digest("base64");
 }
 
 function inline({ source }: WantedVolume): Volume {

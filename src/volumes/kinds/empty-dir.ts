@@ -6,6 +6,7 @@ import {
   podResources,
   wholeUnits,
 } from "../../model/index.ts";
+import { usageByCounting } from "../stats/disk-usage.ts";
 import { giveToPodGroup, type OwnershipPorts } from "./group-ownership.ts";
 import type { VolumeKind } from "./kind.ts";
 import { isScratchReady, makeScratch, markScratchReady, removeScratch, type ScratchMedium } from "./scratch.ts";
@@ -33,6 +34,7 @@ export function emptyDirKind(ports: NodeMemory & OwnershipPorts): VolumeKind {
       return { volume: { type: "filesystem", hostPath: directory, readOnly: false, relabel: true } };
     },
     tearDown: (place) => removeScratch({ place, wrapped: false }),
+    measure: ({ directory }, signal) => usageByCounting(directory, signal),
   };
 }
 

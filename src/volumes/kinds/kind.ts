@@ -1,6 +1,7 @@
 import type { IdentifiedPod, PersistentVolume, PersistentVolumeClaim, PodUid, Volume } from "../../model/index.ts";
 import type { PodVolume } from "../../runtime/index.ts";
 import type { ObjectRef } from "../objects/ports.ts";
+import type { VolumeUsage } from "../stats/disk-usage.ts";
 
 /** What a volume is made from: a part of the pod's own spec, or a persistent volume that the pod has a claim on. */
 export type VolumeSource =
@@ -64,6 +65,8 @@ export interface VolumeKind {
   setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult>;
   /** Takes the volume away, from what is on disk alone. After it `place.directory` is gone, or it throws. */
   tearDown(place: VolumePlace, signal: AbortSignal): Promise<void>;
+  /** How full the volume is; undefined when that can't be told. Kinds without it have nothing to measure. */
+  measure?(place: VolumePlace, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Told once at the start which volumes an earlier run of the agent has left. */
   restore?(places: readonly VolumePlace[]): Promise<void>;
   /** Takes away what belongs to no pod any more. */

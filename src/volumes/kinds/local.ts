@@ -8,6 +8,7 @@ import { bindMount } from "../mounting/bind.ts";
 import { mapBlockDevice, unmapBlockDevice } from "../mounting/block-map.ts";
 import { formatAndMount } from "../mounting/disk.ts";
 import { unmountAllAt } from "../mounting/unmount.ts";
+import { usageOfDevice, usageOfFileSystem } from "../stats/disk-usage.ts";
 import { giveToPodGroup } from "./group-ownership.ts";
 import {
   type SetUpContext,
@@ -41,6 +42,7 @@ export function localKind(ports: LocalPorts): VolumeKind {
     matches: (source) => source.type === "claim" && source.persistent.spec?.local !== undefined,
     setUp: (wanted, context, signal) => turns.run(wanted.specName, () => local.setUp(wanted, context, signal)),
     tearDown: (place, signal) => turns.run(place.specName, () => local.tearDown(place, signal)),
+    measure: ({ directory, form }) => (form === "block" ? usageOfDevice(directory) : usageOfFileSystem(directory)),
     cleanUp: () => local.cleanUp((name, work) => turns.run(name, work)),
   };
 }

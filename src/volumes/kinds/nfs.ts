@@ -3,6 +3,7 @@ import { isIPv6 } from "node:net";
 import type { Clock } from "../../base/index.ts";
 import { isMissing, isMountPoint, type RunTool } from "../../host/index.ts";
 import { mountOptionsOf } from "../engine/claims.ts";
+import { usageOfFileSystem } from "../stats/disk-usage.ts";
 import type { VolumeKind, VolumeSource } from "./kind.ts";
 
 export interface NfsPorts {
@@ -36,6 +37,7 @@ export function nfsKind({ run, clock }: NfsPorts): VolumeKind {
       }
       return { volume: { type: "filesystem", hostPath: directory, readOnly, relabel: false } };
     },
+    measure: ({ directory }) => usageOfFileSystem(directory),
     async tearDown({ directory }, signal) {
       if (await isMountPoint(directory)) await unmountServer(directory, { run, clock }, signal);
       await rmdir(directory).catch((error: unknown) => {

@@ -43,12 +43,12 @@ export async function createSubPath(volumePath: string, subPath: string): Promis
       const isNew = await makeDirectory(directory.path(name), mode);
       // Nothing is followed from here on: whoever puts a link where a directory was made a moment ago only fails us.
       const next = await directory.enter(name);
-      await directory.close();
+      directory.close();
       directory = next;
       if (isNew) await chmod(directory.self, mode);
     }
   } finally {
-    await directory.close();
+    directory.close();
   }
 }
 
@@ -97,10 +97,10 @@ async function openWithin(volume: string, inside: string): Promise<HeldDirectory
   for (const name of elementsOf(inside)) {
     try {
       const next = await directory.enter(name);
-      await directory.close();
+      directory.close();
       directory = next;
     } catch (error) {
-      await directory.close();
+      directory.close();
       throw error;
     }
   }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/index.ts";
 import {
   type CallOptions,
@@ -49,7 +50,7 @@ export class FakeRuntime {
   #runtimeProblem: string | undefined;
   #networkProblem: string | undefined;
   /** Aborted while the runtime is down. */
-  #life = new AbortController();
+  #life = newLife();
 
   constructor(options: FakeRuntimeOptions) {
     this.#traits = { ...defaultTraits, ...options };
@@ -136,7 +137,7 @@ export class FakeRuntime {
   /** Brings the runtime back. */
   start(keeps: RestartKeeps = "everything"): void {
     if (this.isUp) return;
-    this.#life = new AbortController();
+    this.#life = newLife();
     if (keeps === "everything") return;
     this.#containers.loseProcesses();
     for (const sandbox of this.#sandboxes.all()) this.#sandboxes.die(sandbox);
@@ -281,6 +282,13 @@ export class FakeRuntime {
       life.removeEventListener("abort", onDeath);
     }
   }
+}
+
+/** Every call in flight listens to it. */
+function newLife(): AbortController {
+  const life = new AbortController();
+  setMaxListeners(0, life.signal);
+  return life;
 }
 
 /** The outcome of the work, or the signal's reason if that comes first; the work may then end unheard. */

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
 import type { ContainerHint } from "../cri/index.ts";
 import { exitsAfter, ignoresTerm, runsForever } from "../hollow/index.ts";
-import type { PodStatus, PodUid } from "../model/index.ts";
-import type { AdmissionHandler } from "../pods/index.ts";
+import type { IdentifiedPod, PodStatus, PodUid } from "../model/index.ts";
+import { type AdmissionHandler, hostPortsHandler } from "../pods/index.ts";
 
 test("the crash back-off: none, then 10 s doubling to five minutes; forgotten after ten quiet minutes", async () => {
   await using node = await TestEngine.start();
@@ -305,6 +305,37 @@ test("a refused pod says why, and leaves when its manifest does", async () => {
     node.engine.views.pods().map(({ metadata }) => metadata?.name),
     ["web"],
   );
+});
+
+test("a restart of the agent does not let a newcomer take the place of what runs", async () => {
+  await using node = await TestEngine.start({ handlers: [hostPortsHandler] });
+  const ports = [{ containerPort: 80, hostPort: 80, protocol: "TCP" }];
+  const web = (name: string): IdentifiedPod => enginePod(name, { containers: [{ name, image: "busybox:1", ports }] });
+  await node.want(web("old"));
+  await node.want(web("newcomer"));
+  assert.deepEqual([node.phase("old"), node.status("newcomer").reason], ["Running", "NodePorts"]);
+  node.forget("old", "newcomer");
+  await node.stop();
+  await node.restart(web("newcomer"), web("old"));
+  await node.advance(5_000);
+  assert.deepEqual([node.phase("old"), node.status("newcomer").reason], ["Running", "NodePorts"]);
+  assert.deepEqual(node.running(), ["old/old"]);
+});
+
+test("what runs and is refused after a restart of the agent is stopped", async () => {
+  let isStrict = false;
+  const refuse: AdmissionHandler = () =>
+    isStrict ? { type: "rejected", reason: "SysctlForbidden", message: "no more" } : { type: "admitted" };
+  await using node = await TestEngine.start({ handlers: [refuse] });
+  await node.want(enginePod("web"));
+  isStrict = true;
+  await node.restart();
+  await node.advance(60_000);
+  assert.deepEqual(node.running(), []);
+  assert.deepEqual([node.phase("web"), node.status("web").reason], ["Failed", "SysctlForbidden"]);
+  await node.drop("web");
+  await node.advance(10_000);
+  assert.deepEqual([node.engine.views.pods(), node.runtime.sandboxes()], [[], []]);
 });
 
 test("a changed image restarts its container only, whatever the policy; other edits restart nothing", async () => {

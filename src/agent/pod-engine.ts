@@ -97,6 +97,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     ledger,
     recordEvent: recordPodEvent,
     allSourcesReady: () => mux.allReady(),
+    wasHere: (uid) => memory.load(uid).status !== undefined,
     inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => statuses.set(pod, status),
     forget: (uid) => {

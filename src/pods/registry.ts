@@ -34,7 +34,7 @@ export class PodRegistry {
   }
 
   apply(change: { readonly op: string; readonly pods: readonly IdentifiedPod[] }): void {
-    for (const pod of change.pods) {
+    for (const pod of change.op === "ADD" ? this.#knownFirst(change.pods) : change.pods) {
       if (isMirrorPod(pod)) continue;
       switch (change.op) {
         case "ADD":
@@ -57,10 +57,20 @@ export class PodRegistry {
     }
   }
 
+  /** A newcomer must not take the place of what has been here since before the agent was restarted. */
+  #knownFirst(pods: readonly IdentifiedPod[]): Iterable<IdentifiedPod> {
+    return pods.length < 2 ? pods : new Set([...pods.filter((pod) => this.#ports.wasHere(uidOf(pod))), ...pods]);
+  }
+
   /** A sandbox or container of this pod appeared, changed or went. */
   runtimeChanged(uid: PodUid, name?: string): void {
     if (this.#ports.workers.knows(uid)) this.#ports.workers.runtimeChanged(uid);
-    else if (!this.#pods.has(uid)) this.#undecided.set(uid, name ?? this.#undecided.get(uid));
+    else if (!this.#isTaken(uid)) this.#undecided.set(uid, name ?? this.#undecided.get(uid));
+  }
+
+  /** Wanted, and not refused. */
+  #isTaken(uid: PodUid): boolean {
+    return this.#pods.has(uid) && !this.#rejected.has(uid);
   }
 
   /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
@@ -87,13 +97,13 @@ export class PodRegistry {
 
   async #decide(uid: PodUid, signal: AbortSignal): Promise<void> {
     const { workers, log } = this.#ports;
-    if (this.#pods.has(uid)) return;
+    if (this.#isTaken(uid)) return;
     if (workers.knows(uid)) {
       workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
       return;
     }
     const observed = await this.#ports.inspect(uid, signal);
-    if (this.#pods.has(uid) || observed.sandboxes.length + observed.containers.length === 0) return;
+    if (this.#isTaken(uid) || observed.sandboxes.length + observed.containers.length === 0) return;
     const { name: pod, namespace } = observed;
     log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
     workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
@@ -143,6 +153,8 @@ export interface RegistryPorts {
   readonly ledger: Ledger<PodUid>;
   readonly recordEvent: RecordPodEvent;
   readonly allSourcesReady: () => boolean;
+  /** An earlier run of the agent has admitted the pod. */
+  readonly wasHere: (uid: PodUid) => boolean;
   readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
   readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
   /** Nothing of the pod ever ran, and it is not wanted any more. */

@@ -47,7 +47,7 @@ export function newWorker(
   ports: WorkerPorts,
 ): Worker {
   const memory = ports.memory.load(uid);
-  if (memory.status !== undefined) ports.statuses.restore(uid, memory.status);
+  if (memory.status !== undefined && !("orphanName" in pod)) ports.statuses.restore(uid, memory.status);
   return {
     uid,
     ...("orphanName" in pod ? { pod: undefined, orphanName: pod.orphanName } : { pod, orphanName: undefined }),

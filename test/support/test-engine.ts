@@ -67,9 +67,13 @@ export class TestEngine implements AsyncDisposable {
     for (const uid of uids) this.#wanted.delete(uid);
   }
 
-  /** Ends this life of the engine and begins the next, with what was left on disk and in the runtime. */
-  async restart(): Promise<void> {
+  /**
+   * Ends this life of the engine and begins the next, with what was left on disk and in the runtime, and with pods that
+   * came meanwhile.
+   */
+  async restart(...added: readonly IdentifiedPod[]): Promise<void> {
     await this.stop();
+    for (const pod of added) this.#wanted.set(pod.metadata.uid, pod);
     this.#life = this.#begin();
     await this.#deliver();
   }

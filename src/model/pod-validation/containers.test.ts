@@ -326,7 +326,7 @@ checksPods("resources", [
   {
     name: "requests above limits",
     container: { resources: { limits: { cpu: "0.5", memory: "1Gi" }, requests: { cpu: "1", memory: "1024Mi" } } },
-    wanted: ['@.requests[cpu]: Invalid value: "1": must be less than or equal to cpu limit of 500m'],
+    wanted: ['@.requests: Invalid value: "1": must be less than or equal to cpu limit of 500m'],
     at: "spec.containers[0].resources",
   },
   {
@@ -364,7 +364,7 @@ checksPods("resources", [
       resources: { limits: { "example.com/gpu": "2" }, requests: { "example.com/gpu": "1", "example.com/fpga": "1" } },
     },
     wanted: [
-      '@.requests[example.com/gpu]: Invalid value: "1": must be equal to example.com/gpu limit of 2',
+      '@.requests: Invalid value: "1": must be equal to example.com/gpu limit of 2',
       "@.limits: Required value: Limit must be set for non overcommitable resources (example.com/fpga)",
     ],
     at: "spec.containers[0].resources",

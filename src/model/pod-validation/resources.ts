@@ -101,7 +101,7 @@ function checkAgainstLimit(
   path: string,
   problems: ProblemList,
 ): void {
-  const at = `${path}.requests[${name}]`;
+  const at = `${path}.requests`;
   if (limit === undefined) {
     if (!mayOvercommit(name)) {
       problems.required(`${path}.limits`, `Limit must be set for non overcommitable resources (${name})`);

@@ -77,10 +77,13 @@ export function badRequest(message: string): ApiError {
   return new ApiError(400, "BadRequest", message);
 }
 
-export function forbidden(subject: Subject, name: string, why: string): ApiError {
+export function forbidden(subject: Subject, name: string, why: string, causes?: StatusDetails["causes"]): ApiError {
   const what = qualified(subject.plural, subject.group);
   const message = name === "" ? `${what} is forbidden: ${why}` : `${what} ${goQuote(name)} is forbidden: ${why}`;
-  return new ApiError(403, "Forbidden", message, detailsOf(subject, name));
+  return new ApiError(403, "Forbidden", message, {
+    ...detailsOf(subject, name),
+    ...(causes !== undefined && { causes }),
+  });
 }
 
 export function methodNotAllowed(): ApiError {
@@ -112,6 +115,11 @@ export function invalid(subject: Subject, name: string, problems: readonly Probl
     message,
     field,
   }));
-  const details = { ...(name !== "" && { name }), ...(group !== "" && { group }), kind, causes };
+  const details = {
+    ...(name !== "" && { name }),
+    ...(group !== "" && { group }),
+    ...(kind !== "" && { kind }),
+    causes,
+  };
   return new ApiError(422, "Invalid", `${qualified(kind, group)} ${goQuote(name)} is invalid: ${what}`, details);
 }

@@ -259,6 +259,27 @@ describe("local API server", () => {
     assert.equal((await account.get(pods)).code, 401);
   });
 
+  test("a token ends with the pod it is bound to", async () => {
+    const { body: pod } = await client.post(pods, {
+      metadata: { name: "bound" },
+      spec: { nodeName: "n", containers: [container] },
+    });
+    const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "bound", uid: at(pod, "metadata", "uid") };
+    const requests = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    const { body } = await client.post(requests, { spec: { boundObjectRef } });
+    const isGood = async (): Promise<unknown> => {
+      const spec = { token: textAt(body, "status", "token") };
+      return at(
+        (await client.post("/apis/authentication.k8s.io/v1/tokenreviews", { spec })).body,
+        "status",
+        "authenticated",
+      );
+    };
+    assert.equal(await isGood(), true);
+    await client.delete(`${pods}/bound`, { gracePeriodSeconds: 0 });
+    assert.notEqual(await isGood(), true);
+  });
+
   test("a watch whose connection is cut can be resumed without a gap", async () => {
     const { body } = await client.get(pods);
     const version = textAt(body, "metadata", "resourceVersion");

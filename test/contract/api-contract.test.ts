@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
 import { startLocalApi } from "../../src/localapi/index.ts";
 import { accessOf } from "./api/client.ts";
+import { nodeAccess } from "./api/node-access.ts";
 import { apiContract } from "./api-contract.ts";
 
 // By hand: NODELET_API_KUBECONFIG=admin.kubeconfig runs the same tests against that server.
@@ -12,9 +13,10 @@ if (realServer === undefined) {
     const scope = new TaskScope();
     const listen = { host: "127.0.0.1", port: 0 };
     const api = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
+    const admin = accessOf(await api.adminKubeconfig());
     return {
-      admin: accessOf(await api.adminKubeconfig()),
-      node: async (name) => accessOf(await api.nodeKubeconfig(name)),
+      admin,
+      node: async (name) => await nodeAccess(admin, name),
       compact: () => api.compact(),
       async [Symbol.asyncDispose]() {
         await api.stop();
@@ -23,8 +25,8 @@ if (realServer === undefined) {
     };
   });
 } else {
-  apiContract(`server of ${realServer}`, async () => ({
-    admin: accessOf(await readFile(realServer, "utf8")),
-    async [Symbol.asyncDispose]() {},
-  }));
+  apiContract(`server of ${realServer}`, async () => {
+    const admin = accessOf(await readFile(realServer, "utf8"));
+    return { admin, node: async (name) => await nodeAccess(admin, name), async [Symbol.asyncDispose]() {} };
+  });
 }

@@ -3,7 +3,7 @@ import { forbidden } from "../api-error.ts";
 import { listAt, objectAt, stringAt } from "../json.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
-import type { User } from "../rest/world.ts";
+import type { User, World } from "../rest/world.ts";
 
 /** The node's name when a node is calling. */
 export function nodeOf(user: User): string | undefined {
@@ -14,7 +14,7 @@ export function nodeOf(user: User): string | undefined {
 }
 
 /** A node creates no pods but mirrors of those it runs anyway, and those refer to nothing. */
-export function nodeMayCreate(pod: ApiObject, user: User): void {
+export function nodeMayCreate(pod: ApiObject, user: User, world: World): void {
   const node = nodeOf(user);
   if (node === undefined) return;
   const refuse = (why: string): never => {
@@ -28,16 +28,30 @@ export function nodeMayCreate(pod: ApiObject, user: User): void {
   if (stringAt(spec, "serviceAccountName") !== "") {
     refuse(`node "${node}" can not create pods that reference a service account`);
   }
-  const owners = pod.metadata.ownerReferences ?? [];
-  const isOwnedByNode = owners.every(({ kind, name }) => kind === "Node" && name === node);
-  if (owners.length > 1 || !isOwnedByNode)
+  const [owner, ...others] = pod.metadata.ownerReferences ?? [];
+  const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner ?? {};
+  if (others.length > 0 || apiVersion !== "v1" || kind !== "Node" || name !== node) {
     refuse(`node "${node}" can only create pods with an owner reference set to itself`);
+  }
+  if (controller !== true)
+    refuse(`node "${node}" can only create pods with a controller owner reference set to itself`);
+  if (blockOwnerDeletion === true) refuse(`node "${node}" must not set blockOwnerDeletion on an owner reference`);
+  const found = world.store.get(nodes.storage, node);
+  if (uid !== found?.metadata.uid) {
+    refuse(`node ${node} UID mismatch: expected ${found?.metadata.uid ?? ""} got ${uid ?? ""}`);
+  }
 }
 
-export function nodeMayTouchPod(pod: ApiObject, user: User, verb: "update status of" | "delete" | "evict"): void {
+const touches = {
+  status: (node: string) => `node "${node}" can only update pod status for`,
+  delete: (node: string) => `node "${node}" can only delete`,
+  evict: (node: string) => `node ${node} can only evict`,
+} as const;
+
+export function nodeMayTouchPod(pod: ApiObject, user: User, touch: keyof typeof touches): void {
   const node = nodeOf(user);
   if (node === undefined || stringAt(pod, "spec", "nodeName") === node) return;
-  const why = `node "${node}" can only ${verb} pods with spec.nodeName set to itself`;
+  const why = `${touches[touch](node)} pods with spec.nodeName set to itself`;
   throw forbidden(pods, pod.metadata.name ?? "", why);
 }
 
@@ -65,14 +79,8 @@ export function nodeMayWriteNode(node: ApiObject, old: ApiObject | undefined, us
   };
   if (name !== caller) refuse(`node "${caller}" is not allowed to modify node "${name}"`);
   const changed = changedLabels(node.metadata.labels ?? {}, old?.metadata.labels ?? {}).filter(isForbiddenLabel);
-  if (changed.length > 0) {
-    const kind = changed.every((key) => key.includes("node-restriction.kubernetes.io/"))
-      ? "modify"
-      : old === undefined
-        ? "set"
-        : "modify";
-    refuse(`is not allowed to ${kind} the following labels: ${changed.sort().join(", ")}`);
-  }
+  if (changed.length > 0)
+    refuse(`is not allowed to ${old === undefined ? "set" : "modify"} labels: ${changed.sort().join(", ")}`);
   if (old === undefined) return;
   if (!jsonEqual(listAt(node, "spec", "taints"), listAt(old, "spec", "taints"))) {
     refuse(`node "${caller}" is not allowed to modify taints`);

@@ -11,7 +11,7 @@ type PodSpec = NonNullable<Pod["spec"]>;
 
 /** What the API server adds to a new pod beyond its defaults, and which pods it refuses. */
 export function admitPod(object: ApiObject, world: World, options: WriteOptions): ApiObject {
-  nodeMayCreate(object, options.user);
+  nodeMayCreate(object, options.user, world);
   const isMirror = object.metadata.annotations?.[configMirrorAnnotation] !== undefined;
   const withAccount = isMirror ? object : withServiceAccount(object, world);
   const spec = withAccount["spec"] as PodSpec;
@@ -20,7 +20,7 @@ export function admitPod(object: ApiObject, world: World, options: WriteOptions)
     ...spec,
     ...overhead,
     ...priorityOf(withAccount, spec, world),
-    tolerations: withDefaultTolerations(spec, isMirror),
+    tolerations: withDefaultTolerations(spec),
   };
   return { ...withAccount, spec: admitted };
 }
@@ -35,8 +35,7 @@ const defaultTolerations: Tolerations = ["not-ready", "unreachable"].map((troubl
 }));
 
 /** A pod outlives short troubles of its node, unless it says what it does. */
-function withDefaultTolerations({ tolerations = [] }: PodSpec, isMirror: boolean): Tolerations {
-  if (isMirror) return tolerations;
+export function withDefaultTolerations({ tolerations = [] }: PodSpec): Tolerations {
   const missing = defaultTolerations.filter(
     ({ key }) =>
       !tolerations.some((own) => (own.key === key || !own.key) && (own.effect === "NoExecute" || !own.effect)),
@@ -44,18 +43,27 @@ function withDefaultTolerations({ tolerations = [] }: PodSpec, isMirror: boolean
   return [...tolerations, ...missing];
 }
 
-function priorityOf(object: ApiObject, { priorityClassName = "" }: PodSpec, world: World): Partial<PodSpec> {
+function priorityOf(object: ApiObject, spec: PodSpec, world: World): Partial<PodSpec> {
+  const { priorityClassName = "" } = spec;
+  const refuse = (why: string): never => {
+    throw forbidden(pods, object.metadata.name ?? "", why);
+  };
   const classes = world.store.list(priorityClasses.storage);
   const chosen =
     priorityClassName === ""
       ? classes.find((found) => found["globalDefault"] === true)
       : classes.find((found) => found.metadata.name === priorityClassName);
   if (chosen === undefined && priorityClassName !== "") {
-    throw forbidden(pods, object.metadata.name ?? "", `no PriorityClass with name ${priorityClassName} was found`);
+    refuse(`no PriorityClass with name ${priorityClassName} was found`);
   }
   const value = chosen?.["value"];
+  const priority = typeof value === "number" ? value : 0;
+  if (spec.priority !== undefined && spec.priority !== priority) {
+    const why = `the integer value of priority (${spec.priority}) must not be provided in pod spec`;
+    refuse(`${why}; priority admission controller computed ${priority} from the given PriorityClass name`);
+  }
   return {
-    priority: typeof value === "number" ? value : 0,
+    priority,
     ...(chosen !== undefined && { priorityClassName: chosen.metadata.name }),
     preemptionPolicy: stringAt(chosen, "preemptionPolicy") || "PreemptLowerPriority",
   };

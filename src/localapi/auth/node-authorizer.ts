@@ -57,13 +57,14 @@ export class NodeAuthorizer {
       case "nodes":
         if (!isRead && !["patch", "update"].includes(verb)) return "";
         if (name === node || requires(fieldSelector, "metadata.name", node)) return undefined;
-        return `node '${node}' cannot read '${name}', only its own Node object`;
+        return `node '${node}' cannot read ${name === "" ? "all nodes" : `'${name}'`}, only its own Node object`;
       case "pods":
-        if (verb === "get") return this.#runsOn(node, namespace, name) ? undefined : noRelationship(node, attributes);
+        if (verb === "get") return this.#runsOn(node, namespace, name) ? undefined : noRelationship(node);
         if (isRead && requires(fieldSelector, "spec.nodeName", node)) return undefined;
         return isRead ? "can only list/watch pods with spec.nodeName field selector" : "";
       case "leases.coordination.k8s.io":
         if (namespace !== "kube-node-lease") return `can only access leases in the "kube-node-lease" system namespace`;
+        if (verb === "list" || verb === "watch") return "can only get, create, update, patch, or delete a node lease";
         return name === node || verb === "create"
           ? undefined
           : "can only access node lease with the same name as the requesting node";
@@ -72,10 +73,10 @@ export class NodeAuthorizer {
           ? undefined
           : "can only access CSINode with the same name as the requesting node";
       case "serviceaccounts/token":
-        return this.#refersTo(node, namespace, "serviceaccount", name) ? undefined : noRelationship(node, attributes);
+        return this.#refersTo(node, namespace, "serviceaccount", name) ? undefined : noRelationship(node);
       case "serviceaccounts":
-        if (verb !== "get") return "";
-        return this.#refersTo(node, namespace, "serviceaccount", name) ? undefined : noRelationship(node, attributes);
+        if (verb !== "get") return "can only create tokens for individual service accounts";
+        return this.#refersTo(node, namespace, "serviceaccount", name) ? undefined : noRelationship(node);
       case "resourceslices.resource.k8s.io":
         if (["create", "update", "patch", "delete", "get"].includes(verb)) return undefined;
         return requires(fieldSelector, "spec.nodeName", node)
@@ -90,7 +91,7 @@ export class NodeAuthorizer {
         const chosen = name || nameIn(fieldSelector);
         if (chosen === "") return "No Object name found";
         const kind = referenceKinds[resource] ?? "";
-        return this.#refersTo(node, namespace, kind, chosen) ? undefined : noRelationship(node, attributes);
+        return this.#refersTo(node, namespace, kind, chosen) ? undefined : noRelationship(node);
       }
       default:
         return "";
@@ -158,9 +159,8 @@ function resourceName({ resource, group, subresource }: ResourceAttributes): str
   return `${resource}${group === "" ? "" : `.${group}`}${subresource === "" ? "" : `/${subresource}`}`;
 }
 
-function noRelationship(node: string, { namespace, name, resource }: ResourceAttributes): string {
-  const kind = resource.slice(0, -1);
-  return `no relationship found between node '${node}' and this object (${kind} ${namespace === "" ? name : `${namespace}/${name}`})`;
+function noRelationship(node: string): string {
+  return `no relationship found between node '${node}' and this object`;
 }
 
 function requires(fieldSelector: string, field: string, value: string): boolean {

@@ -1,12 +1,13 @@
 import { noSuchPath } from "../api-error.ts";
 import type { Authenticator, Credentials } from "../auth/authenticate.ts";
 import type { Attributes, Authorizer } from "../auth/authorize.ts";
+import { servedGroups } from "../discovery/served.ts";
 import { kindByPath } from "../kinds/index.ts";
 import { proxyTarget } from "../proxy/handlers.ts";
 import { containerTarget, type ProxyTarget } from "../proxy/target.ts";
 import type { User, World } from "../rest/world.ts";
 import { parseBody, readBody } from "./body.ts";
-import type { Reply } from "./reply.ts";
+import { type Reply, text } from "./reply.ts";
 import { type PathRequest, type ResourceRequest, requestInfo } from "./request-info.ts";
 import { handleResource, type ResourceCall } from "./resource-handler.ts";
 
@@ -57,8 +58,7 @@ export class Api {
     authorizer.require(user, attributesOf(info, request.url.searchParams));
     if (info.type === "path") {
       const reply = this.#parts.handlePath(info, request);
-      if (reply === undefined) throw noSuchPath();
-      return reply;
+      return reply ?? text("404 page not found\n", 404);
     }
     const reply = await this.#serveResource(info, request, user);
     if (!["get", "list", "watch"].includes(info.verb)) await world.store.flushed();
@@ -107,6 +107,9 @@ export class Api {
     const handler = special.get(specialKey(resource, group, subresource));
     if (handler !== undefined) return await handler(call, world);
     const kind = kindByPath(group, version, resource);
+    if (!servedGroups.some((served) => served.group === group && served.version === version)) {
+      return text("404 page not found\n", 404);
+    }
     if (kind === undefined || info.rest !== "") throw noSuchPath();
     if (subresource !== "" && !kind.subresources.some(({ name }) => name === subresource)) throw noSuchPath();
     return await handleResource(world, { ...call, kind });

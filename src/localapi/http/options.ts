@@ -1,11 +1,12 @@
-import { badRequest } from "../api-error.ts";
+import { ProblemList } from "../../model/index.ts";
+import { type ApiError, invalid } from "../api-error.ts";
 import { isObject, objectAt } from "../json.ts";
 import type { DeleteOptions } from "../rest/delete.ts";
 import type { User, WriteOptions } from "../rest/world.ts";
 
 export function writeOptions(user: User, query: URLSearchParams, warn: (message: string) => void): WriteOptions {
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
-  if (dryRun.some((value) => value !== "All")) throw badRequest(`dryRun: found "${dryRun.join(",")}", wanted "All"`);
+  if (dryRun.some((value) => value !== "All")) throw unsupported("dryRun", dryRun, ["All"]);
   return { user, dryRun: dryRun.length > 0, unknownFields: unknownFieldsOf(query.get("fieldValidation")), warn };
 }
 
@@ -19,8 +20,14 @@ function unknownFieldsOf(fieldValidation: string | null): WriteOptions["unknownF
     case "Ignore":
       return "ignore";
     default:
-      throw badRequest(`fieldValidation: found "${fieldValidation}", wanted "Ignore", "Warn" or "Strict"`);
+      throw unsupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]);
   }
+}
+
+function unsupported(field: string, found: unknown, supported: readonly string[]): ApiError {
+  const problems = new ProblemList();
+  problems.unsupported(field, found, supported);
+  return invalid({ group: "meta.k8s.io", kind: "CreateOptions", plural: "" }, "", problems.problems);
 }
 
 /** From the body of a DELETE, or from its address. */

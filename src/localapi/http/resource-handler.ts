@@ -40,8 +40,10 @@ export async function handleResource(world: World, call: ResourceCall): Promise<
       return written({ object: createObject(world, kind, namespace, body, optionsOf(call)), created: true });
     }
     case "update":
+      if (name === "") throw methodNotAllowed();
       return written(replaceObject(world, call, await call.body(), optionsOf(call)));
     case "patch": {
+      if (name === "") throw methodNotAllowed();
       const type = patchTypeOf(call.contentType);
       return written(patchObject(world, call, type, await call.body(), optionsOf(call)));
     }

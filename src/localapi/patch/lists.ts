@@ -18,8 +18,9 @@ export function mergeItems(
   if (whole.length < items.length) return whole.map((item) => mergeItem({}, item));
   const merged: unknown[] = [...current];
   for (const item of items) {
-    if (item[key] === undefined)
-      throw new PatchError("malformed", `map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
+    if (item[key] === undefined) {
+      throw new PatchError("unmergeable", `map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
+    }
     const index = merged.findIndex((other) => identity(other) === identity(item));
     if (item["$patch"] === "delete") {
       if (index >= 0) merged.splice(index, 1);
@@ -29,12 +30,23 @@ export function mergeItems(
     if (index < 0) merged.push(mergeItem({}, item));
     else merged[index] = mergeItem(isObject(existing) ? existing : {}, item);
   }
-  return order === undefined ? merged : inOrder(merged, order.map(identity), current.map(identity), identity);
+  const own = items.filter((item) => item["$patch"] !== "delete").map(identity);
+  return inOrder(merged, wantedOrder(order?.map(identity), own), current.map(identity), identity);
+}
+
+/** The order in which a patch wants items: the one it gives, or without one that of its own items. */
+function wantedOrder(given: readonly string[] | undefined, own: readonly string[]): readonly string[] {
+  if (given === undefined) return own;
+  const places = own.map((identity) => given.indexOf(identity));
+  const isInOrder = places.every((place, index) => place >= 0 && place > (places[index - 1] ?? -1));
+  if (isInOrder) return given;
+  const lists = `[${own.join(" ")}] doesn't match $setElementOrder list: [${given.join(" ")}]`;
+  throw new PatchError("unmergeable", `The order in patch list: ${lists}`);
 }
 
 function asItem(item: unknown): JsonObject {
   if (isObject(item)) return item;
-  throw new PatchError("malformed", `${JSON.stringify(item)} stands in a list whose items are objects`);
+  throw new PatchError("unmergeable", `list element types are not identical: ${JSON.stringify(item)}`);
 }
 
 /** Merges lists of distinct plain values. */
@@ -45,7 +57,8 @@ export function mergeValues(
 ): readonly unknown[] {
   const merged = [...current, ...patch.filter((value) => !current.includes(value))];
   const identity: Identity = (value) => JSON.stringify(value);
-  return order === undefined ? merged : inOrder(merged, order.map(identity), current.map(identity), identity);
+  const wanted = wantedOrder(order?.map(identity), patch.map(identity));
+  return inOrder(merged, wanted, current.map(identity), identity);
 }
 
 export function removeValues(current: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
@@ -53,8 +66,8 @@ export function removeValues(current: readonly unknown[], values: readonly unkno
 }
 
 /**
- * Items that the order names stand in that order; the others keep the places they have among those that were there
- * before.
+ * Items that are wanted in an order stand in it; the others keep their places among those that were there before. An
+ * item that is new stands as early as the order allows.
  */
 function inOrder(
   items: readonly unknown[],
@@ -69,9 +82,7 @@ function inOrder(
   let next = 0;
   for (const item of named) {
     const place = before.indexOf(identity(item));
-    while (place >= 0 && next < others.length) {
-      const otherPlace = before.indexOf(identity(others[next]));
-      if (otherPlace < 0 || otherPlace > place) break;
+    while (next < others.length && before.indexOf(identity(others[next])) < place) {
       sorted.push(others[next]);
       next++;
     }

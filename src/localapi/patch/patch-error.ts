@@ -1,10 +1,15 @@
-/** A patch that is malformed or does not fit the object it is meant for. */
+/**
+ * A patch that can't be applied: malformed in itself, unfit for the object it is meant for, or unmergeable because its
+ * parts contradict each other.
+ */
 export class PatchError extends Error {
   override readonly name = "PatchError";
-  readonly kind: "malformed" | "unfit";
+  readonly kind: PatchProblem;
 
-  constructor(kind: "malformed" | "unfit", message: string) {
+  constructor(kind: PatchProblem, message: string) {
     super(message);
     this.kind = kind;
   }
 }
+
+export type PatchProblem = "malformed" | "unfit" | "unmergeable";

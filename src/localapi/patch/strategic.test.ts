@@ -20,10 +20,10 @@ const cases: readonly { readonly title: string; readonly from: object; readonly 
       to: { metadata: { labels: { b: "2", c: "3" } } },
     },
     {
-      title: "list items are merged by their key and new ones appended",
+      title: "list items are merged by their key; new ones stand where the patch has them",
       from: { spec: { containers: [{ name: "a", image: "1" }, { name: "b" }] } },
       patch: { spec: { containers: [{ name: "a", tty: true }, { name: "c" }] } },
-      to: { spec: { containers: [{ name: "a", image: "1", tty: true }, { name: "b" }, { name: "c" }] } },
+      to: { spec: { containers: [{ name: "a", image: "1", tty: true }, { name: "c" }, { name: "b" }] } },
     },
     {
       title: "lists without a merge key are replaced",
@@ -153,6 +153,14 @@ describe("strategic merge patch", () => {
     [
       "a retained list that leaves out what is set",
       { spec: { volumes: [{ $retainKeys: ["name"], name: "v", nfs: {} }] } },
+    ],
+    [
+      "an order that the patch itself does not keep",
+      { spec: { "$setElementOrder/containers": containers("b", "a"), containers: containers("a", "b") } },
+    ],
+    [
+      "an order that leaves out what is patched",
+      { spec: { "$setElementOrder/containers": containers("b"), containers: containers("a") } },
     ],
     ["an order that is no list", { spec: { "$setElementOrder/containers": "a", containers: [] } }],
   ] as const) {

@@ -16,19 +16,20 @@ function mergeObject(current: JsonObject, patch: JsonObject, type: FieldType): J
   if (directive === "replace") return withoutDirectives(patch);
   if (directive === "delete") return {};
   if (directive !== undefined && directive !== "merge") {
-    throw new PatchError("malformed", `Unknown patch type: ${String(directive)}`);
+    throw new PatchError("unmergeable", `unknown patch type: ${String(directive)} in map`);
   }
   const merged = retained(current, patch);
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith(removalPrefix)) remove(merged, key.slice(removalPrefix.length), value);
+  }
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith("$")) continue;
     if (value === null) delete merged[key];
     else merged[key] = mergeField(merged[key], value, fieldOf(type, key), patch[orderPrefix + key]);
   }
   for (const [key, value] of Object.entries(patch)) {
-    if (key.startsWith(removalPrefix)) remove(merged, key.slice(removalPrefix.length), value);
-    else if (key.startsWith(orderPrefix) && !Object.hasOwn(patch, key.slice(orderPrefix.length))) {
-      reorder(merged, key.slice(orderPrefix.length), value, type);
-    }
+    const field = key.slice(orderPrefix.length);
+    if (key.startsWith(orderPrefix) && !Object.hasOwn(patch, field)) reorder(merged, field, value, type);
   }
   return merged;
 }
@@ -37,9 +38,11 @@ function mergeObject(current: JsonObject, patch: JsonObject, type: FieldType): J
 function retained(current: JsonObject, patch: JsonObject): Record<string, unknown> {
   const keys = patch["$retainKeys"];
   if (keys === undefined) return { ...current };
-  if (!Array.isArray(keys)) throw new PatchError("malformed", "$retainKeys must be a list of names");
-  const stray = Object.keys(patch).find((key) => !key.startsWith("$") && patch[key] !== null && !keys.includes(key));
-  if (stray !== undefined) throw new PatchError("malformed", `$retainKeys does not list "${stray}", which is patched`);
+  const isStray = (key: string): boolean => !key.startsWith("$") && patch[key] !== null && !listed.includes(key);
+  const listed: readonly unknown[] = Array.isArray(keys) ? keys : [];
+  if (!Array.isArray(keys) || Object.keys(patch).some(isStray)) {
+    throw new PatchError("malformed", "invalid patch format of retainKeys");
+  }
   return Object.fromEntries(Object.entries(current).filter(([key]) => keys.includes(key)));
 }
 
@@ -69,12 +72,12 @@ function mergeField(current: unknown, value: unknown, field: FieldSchema | undef
 
 function orderOf(order: unknown): readonly unknown[] | undefined {
   if (order === undefined) return undefined;
-  if (!Array.isArray(order)) throw new PatchError("malformed", `${orderPrefix}… must be a list`);
+  if (!Array.isArray(order)) throw new PatchError("malformed", "invalid patch format of setElementOrder list");
   return order;
 }
 
 function remove(merged: Record<string, unknown>, key: string, values: unknown): void {
-  if (!Array.isArray(values)) throw new PatchError("malformed", `${removalPrefix}${key} must be a list`);
+  if (!Array.isArray(values)) throw new PatchError("malformed", "invalid patch format of primitive list");
   const current = merged[key];
   if (Array.isArray(current)) merged[key] = removeValues(current, values);
 }

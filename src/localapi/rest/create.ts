@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isError, type ObjectMeta, validateMetadata } from "../../model/index.ts";
-import { alreadyExists, badRequest, forbidden, invalid, notFound } from "../api-error.ts";
+import { ApiError, alreadyExists, badRequest, forbidden, invalid, notFound } from "../api-error.ts";
 import { stringAt } from "../json.ts";
 import { type Kind, namespaces } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
@@ -17,7 +17,7 @@ export function createObject(
 ): ApiObject {
   const input = readInput(kind, body, options);
   if ((input.metadata.resourceVersion ?? "") !== "") {
-    throw badRequest("resourceVersion should not be set on objects to be created");
+    throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
   }
   const metadata = newMetadata(kind, placed(kind, input.metadata, namespace), world);
   requireNamespace(world, kind, metadata);
@@ -75,5 +75,6 @@ function requireNamespace(world: World, kind: Kind, { namespace = "", name = "" 
   if (found === undefined) throw notFound(namespaces, namespace);
   if (stringAt(found, "status", "phase") !== "Terminating") return;
   const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
-  throw forbidden(kind, name, why);
+  const message = `namespace ${namespace} is being terminated`;
+  throw forbidden(kind, name, why, [{ reason: "NamespaceTerminating", message, field: "metadata.namespace" }]);
 }

@@ -35,6 +35,8 @@ export function deleteObject(
   if (options.dryRun) return { object: marked, gone: mayGo(world, kind, marked) };
   if (wanted.propagation === "Orphan") orphanDependents(world, found);
   if (mayGo(world, kind, marked)) {
+    // Where deletion may take time, its mark is seen even when it takes none.
+    if (world.strategyOf(kind).graceSeconds !== undefined) world.store.put(kind.storage, marked);
     return { object: world.store.delete(kind.storage, keyOfObject(found)) ?? marked, gone: true };
   }
   return { object: marked === found ? found : world.store.put(kind.storage, marked), gone: false };
@@ -42,13 +44,15 @@ export function deleteObject(
 
 function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resourceVersion }: DeleteOptions): void {
   const name = metadata.name ?? "";
+  // Here, and only here, conflicts name the kind instead of the resource.
+  const subject = { ...kind, plural: kind.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}).`;
-    throw conflict(kind, name, `${why} The object might have been deleted and then recreated`);
+    throw conflict(subject, name, `${why} The object might have been deleted and then recreated`);
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}).`;
-    throw conflict(kind, name, `${why} The object might have been modified`);
+    throw conflict(subject, name, `${why} The object might have been modified`);
   }
 }
 

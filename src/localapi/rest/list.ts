@@ -1,4 +1,5 @@
-import { ApiError, badRequest, expired, notFound } from "../api-error.ts";
+import { ProblemList } from "../../model/index.ts";
+import { ApiError, badRequest, expired, invalid, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject } from "../object.ts";
 import { matchFields } from "../selectors/field-selector.ts";
@@ -45,7 +46,10 @@ export function listObjects(world: World, kind: Kind, namespace: string, query: 
   requireKnownVersion(world, version);
   const match = query.get("resourceVersionMatch");
   if (match !== null && !query.get("resourceVersion")) {
-    throw badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
+    throw forbiddenOption(
+      "resourceVersionMatch",
+      "resourceVersionMatch is forbidden unless resourceVersion is provided",
+    );
   }
   const isExact = version > 0 && (match === "Exact" || (match === null && limit > 0));
   const revision = isExact ? version : world.store.revision;
@@ -96,6 +100,13 @@ function cut(objects: readonly ApiObject[], limit: number, revision: number): Pa
     continue: continueToken({ after: keyOfObject(last), revision }),
     remainingItemCount: objects.length - limit,
   };
+}
+
+/** Options of a list or a watch that contradict each other. */
+export function forbiddenOption(field: string, why: string): ApiError {
+  const problems = new ProblemList();
+  problems.forbidden(field, why);
+  return invalid({ group: "meta.k8s.io", kind: "ListOptions", plural: "" }, "", problems.problems);
 }
 
 function parseLimit(text: string | null): number {

@@ -71,6 +71,7 @@ function patchedObject(kind: Kind, name: string, shown: ApiObject, type: PatchTy
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     if (error.kind === "malformed") throw badRequest(error.message);
+    if (error.kind === "unmergeable") throw new ApiError(500, "", error.message);
     throw invalid(kind, name, [
       { severity: "error", field: "patch", message: `Invalid value: ${JSON.stringify(patch)}: ${error.message}` },
     ]);

@@ -40,10 +40,16 @@ export function replaceObject(world: World, target: Target, body: unknown, optio
     throw invalid(kind, name, problems.problems);
   }
   if ((metadata.uid ?? "") !== "" && metadata.uid !== old.metadata.uid) {
-    const why = `UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`;
-    throw conflict(kind, name, `Precondition failed: ${why}`);
+    throw conflict(kind, name, otherUid(kind, old, metadata.uid));
   }
   return { object: writeUpdate(world, target, old, { ...input, metadata }, options), created: false };
+}
+
+/** In the words of the storage layer upstream, which checks it there. */
+export function otherUid({ plural }: Kind, object: ApiObject, wanted = ""): string {
+  const why = `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${object.metadata.uid}`;
+  const key = `/registry/${plural}/${keyOfObject(object)}`;
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
 }
 
 /** Stores what the object shall become, keeping what clients may not change. */

@@ -1,11 +1,11 @@
 import type { Timer } from "../../base/index.ts";
-import { badRequest, expired } from "../api-error.ts";
+import { expired } from "../api-error.ts";
 import type { JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Match } from "../selectors/label-selector.ts";
 import type { Change } from "../store/store.ts";
-import { matcherOf, parseVersion } from "./list.ts";
+import { forbiddenOption, matcherOf, parseVersion } from "./list.ts";
 import type { World } from "./world.ts";
 
 export type WatchEvent =
@@ -35,7 +35,8 @@ export interface WatchRequest {
 export function readWatchRequest(kind: Kind, namespace: string, query: URLSearchParams): WatchRequest {
   const sendInitialEvents = query.get("sendInitialEvents");
   if (sendInitialEvents !== null && query.get("resourceVersionMatch") !== "NotOlderThan") {
-    throw badRequest("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    const why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    throw forbiddenOption("resourceVersionMatch", why);
   }
   const seconds = Number(query.get("timeoutSeconds") ?? "0");
   // Clients that all started together would otherwise all come back together.

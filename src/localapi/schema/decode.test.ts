@@ -44,8 +44,11 @@ describe("decoding", () => {
   }
 
   test("a time in microseconds", () => {
-    const { value } = decode({ spec: { renewTime: "2026-01-01T00:00:00.1234567Z" } }, "coordination.v1.Lease");
+    const { value } = decode({ spec: { renewTime: "2026-01-01T02:00:00.123456+02:00" } }, "coordination.v1.Lease");
     assert.deepEqual(value, { spec: { renewTime: "2026-01-01T00:00:00.123456Z" } });
+    for (const renewTime of ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.1234567Z"]) {
+      assert.throws(() => decode({ spec: { renewTime } }, "coordination.v1.Lease"), DecodeError);
+    }
   });
 
   for (const [title, input] of [

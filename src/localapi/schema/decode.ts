@@ -88,6 +88,10 @@ function decodeScalar(value: unknown, name: string, path: string): unknown {
     case "time":
       return decodeTime(value, path).replace(/\.\d+Z$/, "Z");
     case "micro-time":
+      // Upstream insists on six digits, and clients must hold to it.
+      if (typeof value !== "string" || !/\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(value)) {
+        throw mismatch(value, "a time such as 2006-01-02T15:04:05.000000Z", path);
+      }
       return decodeTime(value, path);
     default:
       if (typeof value !== "string") throw mismatch(value, "text", path);

@@ -26,11 +26,7 @@ const unescaped = (text: string): string => text.replace(/\\(.)/g, "$1");
 export function matchFields(kind: Kind, text: string): Match {
   const matches = parseFieldRequirements(text).map(({ field, operator, value }) => {
     const read = readerOf(kind, field);
-    if (read === undefined) {
-      const resource = `${kind.group}/${kind.version}, Resource=${kind.plural}`;
-      const why = `field label not supported: ${field}`;
-      throw badRequest(`Unable to find "${resource}" that match label selector "", field selector "${text}": ${why}`);
-    }
+    if (read === undefined) throw badRequest(`field label not supported: ${field}`);
     return (object: ApiObject): boolean => (read(object) === value) === (operator === "=");
   });
   return (object) => matches.every((match) => match(object));

@@ -1,12 +1,15 @@
 import type { Pod } from "../../model/index.ts";
-import { badRequest, conflict, notFound } from "../api-error.ts";
+import { badRequest, conflict, notFound, type Subject } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { writeOptions } from "../http/options.ts";
 import { json } from "../http/reply.ts";
 import { objectAt, stringAt } from "../json.ts";
 import { pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
+import { otherUid } from "../rest/update.ts";
 import { timestamp, type World } from "../rest/world.ts";
+
+const binding: Subject = { ...pods, plural: "pods/binding" };
 
 /** POST pods/NAME/binding: puts a pod on a node. */
 export const bindPod: SpecialHandler = async (call, world) => {
@@ -18,11 +21,7 @@ export const bindPod: SpecialHandler = async (call, world) => {
   if (found === undefined) throw notFound(pods, call.name);
   const uid = stringAt(body, "metadata", "uid");
   if (uid !== "" && uid !== found.metadata.uid) {
-    throw conflict(
-      pods,
-      call.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${found.metadata.uid}`,
-    );
+    throw conflict(pods, call.name, otherUid(pods, found, uid));
   }
   const bound = boundTo(world, found, nodeName);
   if (!dryRun) world.store.put(pods.storage, bound);
@@ -33,19 +32,17 @@ export const bindPod: SpecialHandler = async (call, world) => {
 export function boundTo(world: World, pod: ApiObject, nodeName: string): ApiObject {
   const name = pod.metadata.name ?? "";
   const { spec, status } = pod as unknown as Pod;
-  if (spec?.nodeName) throw conflict(pods, name, `pod ${name} is already assigned to node "${spec.nodeName}"`);
+  if (spec?.nodeName) throw conflict(binding, name, `pod ${name} is already assigned to node "${spec.nodeName}"`);
   if (pod.metadata.deletionTimestamp !== undefined) {
-    throw conflict(pods, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+    throw conflict(binding, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   }
   if ((spec?.schedulingGates ?? []).length > 0) {
-    throw conflict(pods, name, `pod ${name} has non-empty .spec.schedulingGates`);
+    throw conflict(binding, name, `pod ${name} has non-empty .spec.schedulingGates`);
   }
   const scheduled = {
     type: "PodScheduled",
     status: "True",
-    lastProbeTime: null,
     lastTransitionTime: timestamp(world.clock.now()),
-    observedGeneration: pod.metadata.generation,
   };
   const others = (status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
   return {

@@ -4,11 +4,11 @@ import { ApiError, notFound } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { readDeleteOptions, writeOptions } from "../http/options.ts";
 import { json } from "../http/reply.ts";
-import { objectAt, stringAt } from "../json.ts";
+import { listAt, objectAt, stringAt } from "../json.ts";
 import { pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { deleteObject } from "../rest/delete.ts";
-import type { World } from "../rest/world.ts";
+import { timestamp, type World } from "../rest/world.ts";
 import { matchesSelector } from "../selectors/selector-object.ts";
 
 /** POST pods/NAME/eviction: deletes the pod unless a disruption budget forbids it. */
@@ -21,9 +21,23 @@ export const evictPod: SpecialHandler = async (call, world) => {
   const wanted = readDeleteOptions(objectAt(body, "deleteOptions"), call.query);
   const options = writeOptions(call.user, call.query, call.warn);
   const dryRun = options.dryRun || wanted.dryRun;
+  if (!dryRun && stringAt(pod, "spec", "nodeName") !== "") markDisrupted(world, pod);
   deleteObject(world, pods, call.namespace, call.name, wanted, { ...options, dryRun });
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201);
 };
+
+/** Whoever looks at the pod later shall know why it ended. */
+function markDisrupted(world: World, pod: ApiObject): void {
+  const condition = {
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "EvictionByEvictionAPI",
+    message: "Eviction API: evicting",
+    lastTransitionTime: timestamp(world.clock.now()),
+  };
+  const others = listAt(pod, "status", "conditions").filter((each) => stringAt(each, "type") !== "DisruptionTarget");
+  world.store.put(pods.storage, { ...pod, status: { ...objectAt(pod, "status"), conditions: [...others, condition] } });
+}
 
 function isRunning(pod: ApiObject): boolean {
   return stringAt(pod, "status", "phase") === "Running" && pod.metadata.deletionTimestamp === undefined;

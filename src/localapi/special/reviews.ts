@@ -1,4 +1,5 @@
-import { badRequest } from "../api-error.ts";
+import { ProblemList } from "../../model/index.ts";
+import { type ApiError, invalid } from "../api-error.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Attributes, Authorizer } from "../auth/authorize.ts";
 import type { SpecialHandler } from "../http/api.ts";
@@ -27,9 +28,10 @@ export function subjectAccessReviews(authorizer: Authorizer): SpecialHandler {
     const body = await call.body();
     const spec = objectAt(body, "spec");
     const user = { name: stringAt(spec, "user"), groups: listAt(spec, "groups").map(String) };
-    if (user.name === "" && user.groups.length === 0)
-      throw badRequest("at least one of user or group must be specified");
-    const status = authorizer.decide(user, attributesOf(spec));
+    if (user.name === "" && user.groups.length === 0) {
+      throw unclear("spec.user", "", "at least one of user or group must be specified");
+    }
+    const status = decision(authorizer, user, spec);
     return json(answer(body, kindOf(body, "SubjectAccessReview"), "authorization.k8s.io/v1", status), 201);
   };
 }
@@ -38,7 +40,7 @@ export function subjectAccessReviews(authorizer: Authorizer): SpecialHandler {
 export function selfAccessReviews(authorizer: Authorizer): SpecialHandler {
   return async (call) => {
     const body = await call.body();
-    const status = authorizer.decide(call.user, attributesOf(objectAt(body, "spec")));
+    const status = decision(authorizer, call.user, objectAt(body, "spec"));
     return json(answer(body, "SelfSubjectAccessReview", "authorization.k8s.io/v1", status), 201);
   };
 }
@@ -61,6 +63,18 @@ function answer(body: unknown, kind: string, apiVersion: string, status: object)
   return { kind, apiVersion, metadata: {}, spec: objectAt(body, "spec"), status };
 }
 
+function decision(authorizer: Authorizer, user: User, spec: JsonObject): JsonObject {
+  const { allowed, reason } = authorizer.decide(user, attributesOf(spec));
+  return { allowed, ...(reason !== "" && { reason }) };
+}
+
+/** A question that can't be answered. Upstream forgets to say what kind of question it was. */
+function unclear(field: string, found: unknown, why: string): ApiError {
+  const problems = new ProblemList();
+  problems.invalid(field, found, why);
+  return invalid({ group: "authorization.k8s.io", kind: "", plural: "" }, "", problems.problems);
+}
+
 function attributesOf(spec: JsonObject): Attributes {
   const { resourceAttributes, nonResourceAttributes } = spec;
   if (isObject(nonResourceAttributes)) {
@@ -70,8 +84,10 @@ function attributesOf(spec: JsonObject): Attributes {
       path: stringAt(nonResourceAttributes, "path"),
     };
   }
-  if (!isObject(resourceAttributes))
-    throw badRequest("exactly one of nonResourceAttributes or resourceAttributes must be specified");
+  if (!isObject(resourceAttributes)) {
+    const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    throw unclear("spec.resourceAttributes", null, why);
+  }
   const text = (field: string): string => stringAt(resourceAttributes, field);
   return {
     type: "resource",

@@ -20,7 +20,7 @@ export function tokenRequests(signer: TokenSigner): SpecialHandler {
     const body = await call.body();
     const account = world.store.get(serviceAccounts.storage, keyOf(call.namespace, call.name));
     if (account === undefined) throw notFound(serviceAccounts, call.name);
-    const seconds = secondsOf(call, body);
+    const seconds = secondsOf(body);
     const wanted = listAt(body, "spec", "audiences").map(String);
     const audiences = wanted.length === 0 ? [signer.issuer] : wanted;
     const bound = boundObjects(call, body, world);
@@ -40,7 +40,7 @@ export function tokenRequests(signer: TokenSigner): SpecialHandler {
   };
 }
 
-function secondsOf(call: SpecialCall, body: unknown): number {
+function secondsOf(body: unknown): number {
   const { expirationSeconds = defaultSeconds } = objectAt(body, "spec");
   const problems = new ProblemList();
   if (typeof expirationSeconds !== "number" || expirationSeconds < shortestSeconds) {
@@ -52,7 +52,7 @@ function secondsOf(call: SpecialCall, body: unknown): number {
       "may not specify a duration larger than 2^32 seconds",
     );
   } else return expirationSeconds;
-  throw invalid(tokenRequest, call.name, problems.problems);
+  throw invalid(tokenRequest, "", problems.problems);
 }
 
 interface BoundObjects {
@@ -75,7 +75,11 @@ function boundObjects(call: SpecialCall, body: unknown, world: World): BoundObje
   if (found === undefined) throw notFound(resource, String(name));
   if (typeof uid === "string" && uid !== "" && uid !== found.metadata.uid) {
     const why = `the UID in the bound object reference (${uid}) does not match the UID in record.`;
-    throw conflict(resource, String(name), `${why} The object might have been deleted and then recreated`);
+    throw conflict(
+      { ...resource, plural: resource.kind },
+      String(name),
+      `${why} The object might have been deleted and then recreated`,
+    );
   }
   if (resource === secrets) return { secret: identityOf(found) };
   if (resource === nodes) return { node: identityOf(found) };

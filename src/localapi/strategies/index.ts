@@ -1,6 +1,7 @@
 // What is special about some kinds; all others are stored as they come.
 import type { Kind } from "../kinds/index.ts";
 import type { Strategy } from "../rest/world.ts";
+import { eventStrategy } from "./events.ts";
 import { claimStrategy, namespaceStrategy, nodeStrategy, secretStrategy, volumeStrategy } from "./others.ts";
 import { ownCsiNode, ownLease } from "./own-objects.ts";
 import { podStrategy } from "./pods.ts";
@@ -14,6 +15,7 @@ const strategies: Readonly<Record<string, Strategy>> = {
   secrets: secretStrategy,
   services: serviceStrategy,
   certificatesigningrequests: signingRequestStrategy,
+  events: eventStrategy,
   leases: ownLease,
   csinodes: ownCsiNode,
   persistentvolumeclaims: claimStrategy,

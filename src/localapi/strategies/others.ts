@@ -7,17 +7,39 @@ import type { Strategy, World } from "../rest/world.ts";
 export const nodeStrategy: Strategy = {
   admitCreate(object, _world, { user }) {
     nodeMayWriteNode(object, undefined, user);
-    return object;
+    return completeNode(object);
   },
   admitUpdate(object, old, _world, { user }) {
     nodeMayWriteNode(object, old, user);
-    return object;
+    return completeNode(object);
   },
   admitSubresource(_name, object, old, _world, { user }) {
     nodeMayWriteNode(object, old, user);
-    return object;
+    return completeNode(object);
   },
 };
+
+const noNodeInfo = Object.fromEntries(
+  ["machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion"]
+    .concat("kubeProxyVersion", "operatingSystem", "architecture")
+    .map((field) => [field, ""]),
+);
+
+/** What is not told of a node is shown empty; what it can give is all it has, unless it says otherwise. */
+function completeNode(object: ApiObject): ApiObject {
+  const status = objectAt(object, "status");
+  const { capacity } = status;
+  return {
+    ...object,
+    spec: objectAt(object, "spec"),
+    status: {
+      ...(capacity !== undefined && { allocatable: capacity }),
+      daemonEndpoints: { kubeletEndpoint: { Port: 0 } },
+      ...status,
+      nodeInfo: { ...noNodeInfo, ...objectAt(status, "nodeInfo") },
+    },
+  };
+}
 
 export const namespaceStrategy: Strategy = {
   admitCreate(object) {

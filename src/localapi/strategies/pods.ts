@@ -9,10 +9,12 @@ import {
   validatePod,
 } from "../../model/index.ts";
 import { nodeMayTouchPod } from "../admission/node-restriction.ts";
-import { admitPod } from "../admission/pods.ts";
-import { objectAt, stringAt } from "../json.ts";
+import { admitPod, withDefaultTolerations } from "../admission/pods.ts";
+import { invalid } from "../api-error.ts";
+import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
+import { pods } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
-import type { Strategy } from "../rest/world.ts";
+import { type Strategy, timestamp } from "../rest/world.ts";
 import { keepAllowedResize, onlyEphemeralContainers } from "./pod-parts.ts";
 
 const asPod = (object: ApiObject): Pod => object as unknown as Pod;
@@ -20,30 +22,35 @@ const asObject = (pod: Pod): ApiObject => pod as unknown as ApiObject;
 
 export const podStrategy: Strategy = {
   admitCreate(object, world, options) {
-    const admitted = admitPod(asObject(defaultPod(asPod(object))), world, options);
-    const gates = objectAt(admitted, "spec")["schedulingGates"];
+    const admitted = admitPod(complete(object), world, options);
+    const isGated = listAt(admitted, "spec", "schedulingGates").length > 0;
+    const lastTransitionTime = timestamp(world.clock.now());
     const status = {
       phase: "Pending",
       qosClass: qosClassOf(admitted as unknown as IdentifiedPod),
-      ...(Array.isArray(gates) && gates.length > 0 && { conditions: [gatedCondition] }),
+      ...(isGated && { conditions: [{ ...gatedCondition, lastTransitionTime }] }),
     };
     return { ...admitted, status };
   },
   validateCreate: (object) => validatePod(asPod(object)),
-  admitUpdate: (object) => asObject(defaultPod(asPod(object))),
+  admitUpdate(object) {
+    const filled = complete(object);
+    return { ...filled, spec: { ...objectAt(filled, "spec"), tolerations: withDefaultTolerations(specOf(filled)) } };
+  },
   validateUpdate: (object, old) => specProblems(asPod(object), asPod(old)),
   admitDelete: (object, _world, { user }) => nodeMayTouchPod(object, user, "delete"),
   admitSubresource(name, object, old, _world, { user }) {
-    nodeMayTouchPod(old, user, "update status of");
+    nodeMayTouchPod(old, user, "status");
     switch (name) {
       case "status": {
         const { qosClass } = objectAt(old, "status");
-        return { ...object, status: { ...(qosClass !== undefined && { qosClass }), ...objectAt(object, "status") } };
+        const status = completeStatus(objectAt(object, "status"));
+        return { ...object, status: { ...(qosClass !== undefined && { qosClass }), ...status } };
       }
       case "ephemeralcontainers":
-        return asObject(defaultPod(asPod(onlyEphemeralContainers(object, old))));
+        return complete(onlyEphemeralContainers(object, old));
       case "resize":
-        return asObject(defaultPod(asPod(keepAllowedResize(object, old))));
+        return resized(complete(keepAllowedResize(object, old)), old);
       default:
         return object;
     }
@@ -57,6 +64,48 @@ export const podStrategy: Strategy = {
     return seconds < 0 ? 1 : seconds;
   },
 };
+
+type PodSpec = NonNullable<Pod["spec"]>;
+
+function specOf(object: ApiObject): PodSpec {
+  return asPod(object).spec ?? { containers: [] };
+}
+
+/** With every default, and with the structures that upstream shows even when they are empty. */
+function complete(object: ApiObject): ApiObject {
+  const filled = asObject(defaultPod(asPod(object)));
+  const { nodeName, ...spec } = specOf(filled);
+  const withResources = <Item extends object>(containers: readonly Item[]): readonly Item[] =>
+    containers.map((container) => ({ resources: {}, ...container }));
+  return {
+    ...filled,
+    spec: {
+      ...spec,
+      ...(nodeName && { nodeName }),
+      containers: withResources(spec.containers),
+      ...(spec.initContainers && { initContainers: withResources(spec.initContainers) }),
+      ...(spec.ephemeralContainers && { ephemeralContainers: withResources(spec.ephemeralContainers) }),
+    },
+  };
+}
+
+function completeStatus(status: JsonObject): JsonObject {
+  const lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"].filter(
+    (key) => key in status,
+  );
+  const withStates = (key: string): readonly unknown[] =>
+    listAt(status, key).map((entry) => (isObject(entry) ? { state: {}, lastState: {}, ...entry } : entry));
+  return { ...status, ...Object.fromEntries(lists.map((key) => [key, withStates(key)])) };
+}
+
+/** A resize that keeps the pod in its class of service. */
+function resized(object: ApiObject, old: ApiObject): ApiObject {
+  const qosClass = stringAt(old, "status", "qosClass");
+  if (qosClassOf({ ...object, status: {} } as unknown as IdentifiedPod) === qosClass) return object;
+  const problems = new ProblemList();
+  problems.invalid("spec", qosClass, "Pod QOS Class may not change as a result of resizing");
+  throw invalid(pods, old.metadata.name ?? "", problems.problems);
+}
 
 const gatedCondition = {
   type: "PodScheduled",

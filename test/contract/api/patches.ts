@@ -19,11 +19,13 @@ export function patchContract(cluster: Cluster): void {
       await cluster.client.post(cluster.path("configmaps"), configMap("stepped", { a: "1" }));
       const good = [
         { op: "test", path: "/data/a", value: "1" },
-        { op: "add", path: "/data/x~1y", value: "2" },
+        { op: "add", path: "/metadata/annotations", value: {} },
+        { op: "add", path: "/metadata/annotations/example.com~1x", value: "2" },
         { op: "remove", path: "/data/a" },
       ];
       const { body } = await cluster.client.patch(path("stepped"), good, "json");
-      assert.deepEqual(at(body, "data"), { "x/y": "2" });
+      assert.equal(at(body, "data"), undefined);
+      assert.deepEqual(at(body, "metadata", "annotations"), { "example.com/x": "2" });
     });
 
     test("a JSON patch whose test fails is refused", async () => {
@@ -41,7 +43,7 @@ export function patchContract(cluster: Cluster): void {
       const metadata = { name: "finalizers", finalizers: ["example.com/a", "example.com/b"] };
       await cluster.client.post(cluster.path("configmaps"), { metadata });
       const added = await cluster.client.patch(path("finalizers"), { metadata: { finalizers: ["example.com/c"] } });
-      assert.deepEqual(at(added.body, "metadata", "finalizers"), ["example.com/a", "example.com/b", "example.com/c"]);
+      assert.deepEqual(at(added.body, "metadata", "finalizers"), ["example.com/c", "example.com/a", "example.com/b"]);
       const removal = {
         metadata: { "$deleteFromPrimitiveList/finalizers": ["example.com/a", "example.com/b", "example.com/c"] },
       };

@@ -126,7 +126,7 @@ export function podContract(cluster: Cluster): void {
       const { body } = await cluster.client.patch(path("conditions/status"), {
         status: {
           "$setElementOrder/conditions": [{ type: "Initialized" }, { type: "Ready" }, { type: "Foreign" }],
-          conditions: [condition("Ready", "True"), condition("Initialized", "True"), { $patch: "delete", type: "Old" }],
+          conditions: [condition("Initialized", "True"), condition("Ready", "True"), { $patch: "delete", type: "Old" }],
           podIPs: [{ ip: "10.0.0.1" }],
           podIP: "10.0.0.1",
         },

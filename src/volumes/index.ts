@@ -15,4 +15,4 @@ export { type ChangeDetection, objectsBy } from "./objects/strategy.ts";
 export { type RequestToken, TokenManager } from "./objects/tokens.ts";
 export type { TrustBundles } from "./objects/trust-bundles.ts";
 export type { VolumeUsage } from "./stats/disk-usage.ts";
-export { type MeasuredVolume, overLimit } from "./stats/pod-usage.ts";
+export type { MeasuredVolume } from "./stats/pod-usage.ts";

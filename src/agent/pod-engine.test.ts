@@ -459,3 +459,17 @@ function spoiltHints(
 function conditionOf({ conditions = [] }: PodStatus, type: string): boolean {
   return conditions.some((condition) => condition.type === type && condition.status === "True");
 }
+
+test("a readiness gate that somebody else opens makes the pod ready", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  const pod = enginePod("web", { readinessGates: [{ conditionType: "example.com/open" }] });
+  await node.want(pod);
+  await node.advance(5_000);
+  const ready = (): string | undefined =>
+    node.engine.statuses.get("web" as PodUid)?.conditions?.find(({ type }) => type === "Ready")?.status;
+  assert.equal(ready(), "False");
+  const conditions = [{ type: "example.com/open", status: "True" }];
+  await node.want({ ...pod, status: { ...node.engine.statuses.get("web" as PodUid), conditions } });
+  await node.advance(1_000);
+  assert.equal(ready(), "True");
+});

@@ -1,5 +1,5 @@
 import { KeyedWorkers, type Ledger, type TaskScope } from "../base/index.ts";
-import { containerHash, type ObservedPod, type PodUid, uidOf } from "../model/index.ts";
+import { containerHash, type ObservedPod, type PodUid, qosClassOf, uidOf } from "../model/index.ts";
 import { PodRegistry } from "../pods/index.ts";
 import {
   ContainerGc,
@@ -99,7 +99,16 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     allSourcesReady: () => mux.allReady(),
     wasHere: (uid) => memory.load(uid).status !== undefined,
     inspect: (uid, signal) => observer.inspect(uid, signal),
-    setStatus: (pod, status) => statuses.set(pod, status),
+    setStatus: (pod, status) => {
+      const { generation: observedGeneration } = pod.metadata;
+      const startTime = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+      statuses.set(pod, {
+        ...(observedGeneration === undefined ? {} : { observedGeneration }),
+        ...status,
+        startTime,
+        qosClass: qosClassOf(pod),
+      });
+    },
     forget: (uid) => {
       statuses.delete(uid);
       views.gone(uid);

@@ -47,6 +47,8 @@ export class PodRegistry {
           break;
         case "RECONCILE":
           this.#pods.set(uidOf(pod), pod);
+          // Somebody may have opened or closed a readiness gate.
+          if ((pod.spec.readinessGates ?? []).length > 0) this.#ports.workers.upsert(pod);
           break;
         case "REMOVE":
           this.#remove(pod);

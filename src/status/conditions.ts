@@ -1,4 +1,10 @@
-import { type ContainerStatus, type IdentifiedPod, isSidecar, type PodCondition } from "../model/index.ts";
+import {
+  type ContainerStatus,
+  type IdentifiedPod,
+  isSidecar,
+  type PodCondition,
+  type PodStatus,
+} from "../model/index.ts";
 import type { ContainerStatuses } from "./container-status.ts";
 import { type StatusInput, timestamp } from "./input.ts";
 import type { PodPhase } from "./phase.ts";
@@ -10,6 +16,14 @@ interface Verdict {
   readonly status: "True" | "False";
   readonly reason?: string;
   readonly message?: string;
+}
+
+/** Our status with the conditions of others as the API has them: they write there, not here. */
+export function withForeignConditions(own: PodStatus, api: PodStatus | undefined): PodStatus {
+  if (api?.conditions === undefined) return own;
+  const isOwned = ({ type }: PodCondition): boolean => (ownedTypes as readonly string[]).includes(type);
+  const kept = (own.conditions ?? []).filter(isOwned);
+  return { ...own, conditions: [...api.conditions.filter((condition) => !isOwned(condition)), ...kept] };
 }
 
 /** Conditions of others first, then ours; the time of a condition moves only when its status does. */

@@ -1,5 +1,6 @@
 // Computes the status of pods from what is observed, and remembers the newest one of each.
 export { computePodStatus, finalPodStatus } from "./compute.ts";
+export { withForeignConditions } from "./conditions.ts";
 export type { ContainerFlags, NodeFacts, StatusInput, WaitingReason } from "./input.ts";
 export { StatusSender } from "./sender.ts";
 export { type StatusListener, StatusStore } from "./store.ts";

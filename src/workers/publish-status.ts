@@ -1,5 +1,5 @@
 import type { IdentifiedPod, ObservedPod, PodStatus } from "../model/index.ts";
-import { computePodStatus, finalPodStatus, type StatusInput } from "../status/index.ts";
+import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { Worker } from "./worker.ts";
@@ -23,7 +23,7 @@ export async function publishStatus(
   const input: StatusInput = {
     pod,
     observed,
-    previous: ports.statuses.get(uid) ?? pod.status,
+    previous: previousStatus(ports.statuses.get(uid), pod),
     flags: {
       started: (container) => {
         const result = ports.probes.result(uid, container, "startup");
@@ -66,4 +66,8 @@ function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusI
     ...(previous?.reason === undefined ? {} : { reason: previous.reason }),
     ...(previous?.message === undefined ? {} : { message: previous.message }),
   };
+}
+
+function previousStatus(own: PodStatus | undefined, pod: IdentifiedPod): PodStatus | undefined {
+  return own === undefined ? pod.status : withForeignConditions(own, pod.status);
 }

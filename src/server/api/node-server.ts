@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type ServerOptions, type Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
 import { listen, serve } from "../http.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
 
@@ -79,7 +80,16 @@ export class NodeServer {
   /** Serves until aborted; then cuts all connections and waits for what was being answered. */
   async serve(signal: AbortSignal): Promise<void> {
     // The server does not count what was upgraded as its own, but would wait for it to end.
-    const cut = (): void => this.#dispatcher.cutUpgraded();
+    // Connections that may be half open are not all closed by it either, so they are cut here.
+    const sockets = new Set<Socket>();
+    this.#server.on("connection", (socket: Socket) => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    });
+    const cut = (): void => {
+      this.#dispatcher.cutUpgraded();
+      for (const socket of sockets) socket.destroy();
+    };
     signal.addEventListener("abort", cut, { once: true });
     try {
       await serve(this.#server, signal);

@@ -79,7 +79,7 @@ const spoilers: readonly (readonly [path: string, value: unknown, field?: string
   ],
   ["spec.containers.0.ports.0.containerPort", 99_999, "spec.containers[0].ports[0].containerPort"],
   ["spec.containers.0.ports.0.protocol", "HTTP", "spec.containers[0].ports[0].protocol"],
-  ["spec.containers.0.resources.requests.cpu", "2", "spec.containers[0].resources.requests[cpu]"],
+  ["spec.containers.0.resources.requests.cpu", "2", "spec.containers[0].resources.requests"],
   ["spec.containers.0.resources.limits.memory", "lots", "spec.containers[0].resources.limits[memory]"],
   ["spec.containers.0.volumeMounts.0.name", "gone", "spec.containers[0].volumeMounts[0].name"],
   ["spec.containers.0.livenessProbe.exec", { command: ["x"] }, "spec.containers[0].livenessProbe.httpGet"],

@@ -6,7 +6,7 @@ import { age } from "./age.ts";
 /** A column of what `kubectl get` shows. */
 export interface Column {
   readonly name: string;
-  readonly type: "string" | "integer" | "boolean";
+  readonly type: "string" | "integer" | "boolean" | "date";
   /** Shown only when the client wants it wide. */
   readonly wide: boolean;
   read(object: ApiObject, nowMs: number): string | number | boolean;

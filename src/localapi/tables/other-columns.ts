@@ -18,24 +18,24 @@ import {
 
 export const plainColumns: readonly Column[] = [
   nameColumn,
-  column("Created At", ({ metadata }) => metadata.creationTimestamp ?? ""),
+  column("Created At", ({ metadata }) => metadata.creationTimestamp ?? "", { type: "date" }),
 ];
 
 export const namespaceColumns: readonly Column[] = [nameColumn, column("Status", textOf("status", "phase")), ageColumn];
 export const configMapColumns: readonly Column[] = [
   nameColumn,
-  integer("Data", (object) => countOf("data")(object) + countOf("binaryData")(object)),
+  column("Data", (object) => countOf("data")(object) + countOf("binaryData")(object)),
   ageColumn,
 ];
 export const secretColumns: readonly Column[] = [
   nameColumn,
   column("Type", textOf("type")),
-  integer("Data", countOf("data")),
+  column("Data", countOf("data")),
   ageColumn,
 ];
 export const serviceAccountColumns: readonly Column[] = [
   nameColumn,
-  integer("Secrets", (object) => listAt(object, "secrets").length),
+  column("Secrets", (object) => listAt(object, "secrets").length),
   ageColumn,
 ];
 export const leaseColumns: readonly Column[] = [
@@ -124,4 +124,31 @@ export const signingRequestColumns: readonly Column[] = [
     const failed = types.includes("Failed") ? ",Failed" : "";
     return `${decision}${failed}${stringAt(object, "status", "certificate") === "" ? "" : ",Issued"}`;
   }),
+];
+
+export const quotaColumns: readonly Column[] = [
+  nameColumn,
+  column("Request", (object) => quotaText(object, (name) => !name.startsWith("limits"))),
+  column("Limit", (object) => quotaText(object, (name) => name.startsWith("limits"))),
+  ageColumn,
+];
+
+function quotaText(object: ApiObject, isShown: (name: string) => boolean): string {
+  const hard = objectAt(object, "status", "hard");
+  const used = objectAt(object, "status", "used");
+  const names = Object.keys(hard).filter(isShown).sort();
+  return names.map((name) => `${name}: ${String(used[name] ?? 0)}/${String(hard[name])}`).join(", ");
+}
+
+const orNone =
+  (field: string) =>
+  (object: ApiObject): string =>
+    String(objectAt(object, "spec")[field] ?? "N/A");
+
+export const budgetColumns: readonly Column[] = [
+  nameColumn,
+  column("Min Available", orNone("minAvailable")),
+  column("Max Unavailable", orNone("maxUnavailable")),
+  integer("Allowed Disruptions", numberOf("status", "disruptionsAllowed")),
+  ageColumn,
 ];

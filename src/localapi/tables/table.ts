@@ -21,6 +21,8 @@ const columnsByStorage: Readonly<Record<string, readonly Column[]>> = {
   endpoints: other.endpointsColumns,
   endpointslices: other.endpointSliceColumns,
   leases: other.leaseColumns,
+  poddisruptionbudgets: other.budgetColumns,
+  resourcequotas: other.quotaColumns,
   runtimeclasses: other.runtimeClassColumns,
   priorityclasses: other.priorityClassColumns,
   certificatesigningrequests: other.signingRequestColumns,

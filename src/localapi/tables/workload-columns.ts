@@ -4,9 +4,9 @@ import { age, humanDuration } from "./age.ts";
 import { ageColumn, type Column, column, integer, labelsText, nameColumn, numberAt, numberOf, wide } from "./column.ts";
 
 const containerFields =
-  (field: string) =>
+  (field: string, template: readonly string[] = ["spec", "template"]) =>
   (object: ApiObject): string =>
-    listAt(object, "spec", "template", "spec", "containers")
+    listAt(object, ...template, "spec", "containers")
       .map((container) => (isObject(container) ? String(container[field] ?? "") : ""))
       .join(",");
 
@@ -24,8 +24,8 @@ const wanted = (object: ApiObject): number => {
 export const deploymentColumns: readonly Column[] = [
   nameColumn,
   column("Ready", (object) => `${numberAt(object, "status", "readyReplicas")}/${wanted(object)}`),
-  integer("Up-to-date", numberOf("status", "updatedReplicas")),
-  integer("Available", numberOf("status", "availableReplicas")),
+  column("Up-to-date", numberOf("status", "updatedReplicas")),
+  column("Available", numberOf("status", "availableReplicas")),
   ageColumn,
   ...templateColumns,
 ];
@@ -87,6 +87,8 @@ function jobStatus(object: ApiObject): string {
   return has("Suspended") ? "Suspended" : "Running";
 }
 
+const cronTemplate = ["spec", "jobTemplate", "spec", "template"];
+
 export const cronJobColumns: readonly Column[] = [
   nameColumn,
   column("Schedule", (object) => stringAt(object, "spec", "schedule")),
@@ -98,4 +100,7 @@ export const cronJobColumns: readonly Column[] = [
     return last === "" ? "<none>" : age(last, nowMs);
   }),
   ageColumn,
+  wide("Containers", containerFields("name", cronTemplate)),
+  wide("Images", containerFields("image", cronTemplate)),
+  wide("Selector", (object) => labelsText(objectAt(object, "spec", "jobTemplate", "spec", "selector")["matchLabels"])),
 ];

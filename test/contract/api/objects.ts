@@ -108,6 +108,16 @@ export function objectContract(cluster: Cluster): void {
       assert.equal(new Set(versions).size, 1);
     });
 
+    test("a list of any version will do has the objects and a version to watch from", async () => {
+      await cluster.client.post(cluster.path("configmaps"), configMap("cached"));
+      const { code, body } = await cluster.client.get(`${cluster.path("configmaps")}?resourceVersion=0`);
+      assert.equal(code, 200);
+      assert.equal(at(body, "kind"), "ConfigMapList");
+      assert.ok((at(body, "items") as unknown[]).length > 0);
+      assert.ok(Number(textAt(body, "metadata", "resourceVersion")) > 0);
+      assert.equal((await cluster.client.get(`${cluster.path("configmaps")}/cached?resourceVersion=0`)).code, 200);
+    });
+
     test("a dry run answers as if and leaves no trace", async () => {
       const { code } = await cluster.client.post(`${cluster.path("configmaps")}?dryRun=All`, configMap("dry"));
       assert.equal(code, 201);

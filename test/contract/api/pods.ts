@@ -175,6 +175,22 @@ export function podContract(cluster: Cluster): void {
       assert.equal((await cluster.client.get(path("graceful"))).code, 404);
     });
 
+    test("the end of a pod is seen as a change and then as a deletion", async () => {
+      const pod = await create("watched");
+      const version = textAt(pod, "metadata", "resourceVersion");
+      await cluster.client.delete(path("watched"), { gracePeriodSeconds: 0 });
+      const seen: unknown[] = [];
+      const query = `watch=1&fieldSelector=metadata.name%3Dwatched&resourceVersion=${version}`;
+      for await (const { type, object } of cluster.client.watch(`${path()}?${query}`)) {
+        seen.push([type, at(object, "metadata", "deletionGracePeriodSeconds"), at(object, "metadata", "generation")]);
+        if (type === "DELETED") break;
+      }
+      assert.deepEqual(seen, [
+        ["MODIFIED", 0, 2],
+        ["DELETED", 0, 2],
+      ]);
+    });
+
     test("a finished pod and one on no node are deleted at once", async () => {
       await create("finished");
       await cluster.client.patch(path("finished/status"), { status: { phase: "Succeeded" } });

@@ -44,6 +44,8 @@ export class Cluster {
 
   async stop(): Promise<void> {
     try {
+      // Their node does not exist, so nobody else will end them.
+      await this.#client?.delete(this.path("pods"), { gracePeriodSeconds: 0 });
       await this.#client?.delete(`/api/v1/namespaces/${this.namespace}`);
     } finally {
       this.#client?.[Symbol.dispose]();

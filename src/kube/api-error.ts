@@ -114,6 +114,12 @@ export function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.code === 409 && error.reason !== "AlreadyExists";
 }
 
+/** What the server calls the object's uid is not what the request calls it: another object has that name now. */
+export function isOtherUid(error: unknown): boolean {
+  if (!(error instanceof ApiError) || error.code !== 422) return false;
+  return (error.details?.causes ?? []).some(({ field }) => field === "metadata.uid");
+}
+
 export function isForbidden(error: unknown): boolean {
   return error instanceof ApiError && error.code === 403;
 }

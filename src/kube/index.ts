@@ -6,7 +6,7 @@ export {
   loadKubeconfig,
   parseKubeconfig,
 } from "./access/index.ts";
-export { ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from "./api-error.ts";
+export { ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound, isOtherUid } from "./api-error.ts";
 export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOptions } from "./client.ts";
 export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";

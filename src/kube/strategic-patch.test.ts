@@ -104,9 +104,28 @@ function holds(object: fc.Arbitrary<object>, mergeKeys: Readonly<Record<string, 
     fc.property(object, object, (old, next) => {
       const patch = strategicPatch(clean(old), clean(next), mergeKeys) ?? {};
       assert.deepEqual(clean(strategicMergePatch(clean(old) as never, patch as never, type)), clean(next));
+      checkOrder((patch as { readonly status?: Readonly<Record<string, unknown>> }).status ?? {}, mergeKeys);
     }),
     { numRuns: 500 },
   );
+}
+
+/** kube-apiserver refuses a list whose items stand in another order than its $setElementOrder says. */
+function checkOrder(status: Readonly<Record<string, unknown>>, mergeKeys: Readonly<Record<string, string>>): void {
+  for (const [path, key] of Object.entries(mergeKeys)) {
+    const field = path.replace("status.", "");
+    const order = status[`$setElementOrder/${field}`] as readonly Readonly<Record<string, unknown>>[] | undefined;
+    if (order === undefined) continue;
+    const items = (status[field] ?? []) as readonly Readonly<Record<string, unknown>>[];
+    const places = items
+      .filter((item) => item["$patch"] !== "delete")
+      .map((item) => order.findIndex((place) => place[key] === item[key]));
+    assert.ok(!places.includes(-1), JSON.stringify(status));
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    );
+  }
 }
 
 function clean(value: object): object {

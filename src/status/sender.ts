@@ -8,7 +8,7 @@ import {
   type TaskScope,
   type Timer,
 } from "../base/index.ts";
-import { isConflict, isNotFound } from "../kube/index.ts";
+import { isConflict, isNotFound, isOtherUid } from "../kube/index.ts";
 import type { IdentifiedPod, PodCondition, PodStatus, PodUid } from "../model/index.ts";
 import { statusPatch } from "./patch.ts";
 
@@ -85,7 +85,7 @@ export class StatusSender {
       this.#ports.onSent(await this.#ports.patchStatus(api, patch, signal));
     } catch (error) {
       // The pod is gone, or another of that name has come: nobody wants to know any more.
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (!isGone(error)) throw error;
     }
   }
 
@@ -93,7 +93,7 @@ export class StatusSender {
     try {
       await this.#ports.deletePod(api, signal);
     } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (!isGone(error)) throw error;
     }
   }
 }
@@ -113,6 +113,11 @@ export interface StatusSenderPorts {
   readonly mayDelete: (uid: PodUid, api: IdentifiedPod) => boolean;
   /** For good, and only this very pod. */
   readonly deletePod: (api: IdentifiedPod, signal: AbortSignal) => Promise<void>;
+}
+
+/** The API server answers a patch that names another uid with 422, a delete with 409. */
+function isGone(error: unknown): boolean {
+  return isNotFound(error) || isConflict(error) || isOtherUid(error);
 }
 
 /** Conditions of others are theirs: the API's version of them counts. */

@@ -21,6 +21,7 @@ export async function startNode(
     readonly clock: Clock;
     readonly log: Logger;
     readonly recordNodeEvent: RecordNodeEvent;
+    readonly volumesInUse: () => readonly string[];
   },
   scope: TaskScope,
 ): Promise<NodeKeeper> {
@@ -61,7 +62,7 @@ export async function startNode(
       }),
       images: async (signal) => nodeStatusImages(await images.get(signal), config.kubelet.nodeStatusMaxImages),
       pressure: () => ({ memory: false, disk: false, pid: false }),
-      volumesInUse: () => [],
+      volumesInUse: parts.volumesInUse,
       devices: () => ({ capacity: new Map(), allocatable: new Map(), removed: [], hasCheckpoint: true }),
       shutdownProblem: () => undefined,
       shortcoming: undefined,

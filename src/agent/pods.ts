@@ -134,6 +134,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       recordEvent: events.pod,
       cluster,
       onReady: (uid) => engine.workers.wake(uid),
+      onInUse: () => keeper?.wake(),
     },
     scope,
   );
@@ -212,7 +213,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     const { statuses, workers, runtimeStatus } = engine;
     const { rootDir, runtime } = parts;
     const nodeParts = { cluster, config, rootDir, machine, cri, identity: runtime.identity, runtimeStatus, clock, log };
-    keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node }, scope);
+    keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
     startApiSource({ cluster, rootDir, clock, log }, mux, scope);
     reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
   }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Clock, explain, isAbort, type Logger, type TaskScope } from "../base/index.ts";
+import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import { runTool } from "../host/index.ts";
 import { getObject, isNotFound, type KubeClient, resources } from "../kube/index.ts";
 import type { PersistentVolumeClaim, PersistentVolumeClaimCondition, RecordPodEvent } from "../model/index.ts";
@@ -19,21 +19,21 @@ export interface StorageParts {
   readonly syncFrequencyMs: number;
   /** Something that volumes may wait for has happened: a driver came, the cluster attached a volume. */
   readonly onNews: () => void;
+  /** The volumes that the cluster must keep attached have changed. */
+  readonly onInUse: () => void;
 }
 
 export interface Storage {
   readonly claims: Claims;
   readonly csi: CsiVolumes;
-  /** Why the node can't be ready yet. */
-  problem(): string | undefined;
 }
 
 /** The cluster's storage as this node sees it: claims, and the drivers that register here. */
 export function startStorage(parts: StorageParts, scope: TaskScope): Storage {
   const { cluster, nodeName, rootDir, clock, log, random, recordEvent, tokens, syncFrequencyMs, onNews } = parts;
   const client = cluster.clients.main;
-  const upkeep = new CsiNodeUpkeep(nodeObjects(client, nodeName), clock);
-  const drivers = new CsiDrivers({ clock, log, records: upkeep, onRegistered: onNews });
+  const records = new CsiNodeUpkeep(nodeObjects(client, nodeName), clock);
+  const drivers = new CsiDrivers({ clock, log, records, onRegistered: onNews });
   const registration = new PluginRegistration({
     directory: join(rootDir, "plugins_registry"),
     handlers: new Map([["CSIPlugin", drivers]]),
@@ -41,7 +41,6 @@ export function startStorage(parts: StorageParts, scope: TaskScope): Storage {
     log: log.named("plugins"),
   });
   scope.spawn("plugin registration", (signal) => registration.run(signal));
-  scope.spawn("CSINode", (signal) => initialise(upkeep, { clock, log }, signal));
   let attached = "";
   cluster.nodes.onChange(() => {
     const now = JSON.stringify(cluster.node()?.status?.volumesAttached ?? []);
@@ -58,31 +57,12 @@ export function startStorage(parts: StorageParts, scope: TaskScope): Storage {
     drivers,
     cluster: csiCluster(cluster, nodeName),
     tokens,
+    onInUse: parts.onInUse,
     nodeName,
     pluginsDir: join(rootDir, "plugins"),
     syncFrequencyMs,
   });
-  return { claims: claimsOf(cluster), csi, problem: () => upkeep.problem };
-}
-
-const initialiseRetryMs = 5_000;
-
-/** The node may not be registered yet, or the API server away; without the object the node is not ready. */
-async function initialise(
-  upkeep: CsiNodeUpkeep,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    try {
-      await upkeep.initialise(signal);
-      return;
-    } catch (error) {
-      if (isAbort(error, signal)) throw error;
-      log.warn("Could not make the CSINode object yet", { reason: explain(error), retryMs: initialiseRetryMs });
-      await clock.sleep(initialiseRetryMs, signal);
-    }
-  }
+  return { claims: claimsOf(cluster), csi };
 }
 
 /** Read live each time: a pod must not start on what a claim used to be. */

@@ -4,7 +4,15 @@ import type { AgentConfig } from "../config/index.ts";
 import { runTool } from "../host/index.ts";
 import type { PodUid, RecordPodEvent } from "../model/index.ts";
 import type { NodeContext, ReadConfigMap, ReadSecret } from "../runtime/index.ts";
-import { LocalObjects, nodeKinds, type Objects, objectsBy, PodVolumes, TokenManager } from "../volumes/index.ts";
+import {
+  LocalObjects,
+  nodeKinds,
+  type Objects,
+  objectsBy,
+  PodVolumes,
+  TokenManager,
+  type TrustBundles,
+} from "../volumes/index.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Storage, StorageParts } from "./storage.ts";
 
@@ -18,6 +26,8 @@ export interface VolumeParts {
   readonly recordEvent: RecordPodEvent;
   readonly cluster: Cluster | undefined;
   readonly onReady: (uid: PodUid) => void;
+  /** The volumes that the cluster must keep attached have changed. */
+  readonly onInUse: () => void;
 }
 
 export interface StartedVolumes {
@@ -25,6 +35,8 @@ export interface StartedVolumes {
   /** Undefined when there is no place that objects could come from. */
   readonly readConfigMap: ReadConfigMap | undefined;
   readonly readSecret: ReadSecret | undefined;
+  /** Volumes that the cluster must keep attached to this node. */
+  volumesInUse(): readonly string[];
 }
 
 /** Connects volumes with the place their content comes from: on a machine of its own, manifests beside the pods'. */
@@ -34,6 +46,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
   const random = Math.random;
   const objects = startObjects(parts, scope);
   const tokens = new TokenManager({ request: parts.cluster?.requestToken, clock, log, random });
+  const trustBundles = await trustBundlesIfWanted({ ...parts, log, random }, scope);
   const kinds = nodeKinds({
     clock,
     log,
@@ -43,7 +56,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     allocatableMemoryBytes: () => (node.nodeAllocatable.get("memory") ?? 0n) / 1_000_000_000n,
     objects,
     tokens,
-    trustBundles: undefined,
+    trustBundles,
     run: runTool,
     podsDir,
     pluginsDir: join(node.rootDir, "plugins"),
@@ -59,15 +72,17 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     podsDir,
     kinds: storage === undefined ? kinds : [...kinds, storage.csi],
     objects,
-    trustBundles: undefined,
+    trustBundles,
     claims: storage?.claims,
     onReady,
   });
   await volumes.restore();
   log.debug(1, "Volumes are ready", { strategy: config.kubelet.configMapAndSecretChangeDetectionStrategy });
-  if (objects === undefined) return { volumes, readConfigMap: undefined, readSecret: undefined };
+  const volumesInUse = (): readonly string[] => storage?.csi.volumesInUse() ?? [];
+  if (objects === undefined) return { volumes, volumesInUse, readConfigMap: undefined, readSecret: undefined };
   return {
     volumes,
+    volumesInUse,
     readConfigMap: (namespace, name, signal) => objects.read({ kind: "configmap", namespace, name }, signal),
     readSecret: (namespace, name, signal) => objects.read({ kind: "secret", namespace, name }, signal),
   };
@@ -82,6 +97,15 @@ async function startStorageIfAny(
   const { startStorage } = await import("./storage.ts");
   const { syncFrequencyMs } = config.kubelet;
   return startStorage({ ...parts, cluster, nodeName: config.nodeName, rootDir: node.rootDir, syncFrequencyMs }, scope);
+}
+
+async function trustBundlesIfWanted(
+  { cluster, config, clock, log, random }: VolumeParts & Pick<StorageParts, "random">,
+  scope: TaskScope,
+): Promise<TrustBundles | undefined> {
+  if (cluster === undefined || !config.gates.enabled("ClusterTrustBundleProjection")) return undefined;
+  const { trustBundlesOf } = await import("./trust-bundles.ts");
+  return trustBundlesOf({ cluster, clock, log, random }, scope);
 }
 
 function startObjects({ config, clock, log, cluster }: VolumeParts, scope: TaskScope): Objects | undefined {

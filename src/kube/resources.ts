@@ -19,6 +19,7 @@ import type {
   SubjectAccessReview,
   TokenRequest,
   TokenReview,
+  V1beta1ClusterTrustBundle,
   VolumeAttachment,
 } from "../model/index.ts";
 
@@ -66,6 +67,11 @@ export const resources = {
     "certificates.k8s.io/v1",
     "CertificateSigningRequest",
     "certificatesigningrequests",
+  ),
+  clusterTrustBundles: clusterWide<V1beta1ClusterTrustBundle>(
+    "certificates.k8s.io/v1beta1",
+    "ClusterTrustBundle",
+    "clustertrustbundles",
   ),
   resourceClaims: namespaced<DraResourceClaim>("resource.k8s.io/v1", "ResourceClaim", "resourceclaims"),
   resourceSlices: clusterWide<DraResourceSlice>("resource.k8s.io/v1", "ResourceSlice", "resourceslices"),

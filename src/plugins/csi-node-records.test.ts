@@ -45,19 +45,20 @@ class Objects implements NodeObjects {
   }
 }
 
-test("the object is made with its owner and the migrated kinds, once", async () => {
+test("a missing object is made for its node", async () => {
   const objects = new Objects();
-  const upkeep = new CsiNodeUpkeep(objects, systemClock);
-  assert.equal(upkeep.problem, "CSINode is not yet initialized");
-  await upkeep.initialise(signal);
-  await upkeep.initialise(signal);
-  assert.equal(upkeep.problem, undefined);
-  assert.equal(objects.writes, 1);
-  assert.deepEqual(objects.stored?.metadata?.ownerReferences, [
-    { apiVersion: "v1", kind: "Node", name: "n", uid: "u" },
-  ]);
-  const migrated = objects.stored?.metadata?.annotations?.["storage.alpha.kubernetes.io/migrated-plugins"];
-  assert.match(migrated ?? "", /kubernetes\.io\/aws-ebs,.*kubernetes\.io\/gce-pd/);
+  await new CsiNodeUpkeep(objects, systemClock).announce(info("a"), signal);
+  assert.deepEqual(objects.stored?.metadata, {
+    name: "n",
+    ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }],
+  });
+});
+
+test("what others keep in the object stays", async () => {
+  const objects = new Objects();
+  objects.stored = { metadata: { name: "n", annotations: { theirs: "1" } }, spec: { drivers: [] } };
+  await new CsiNodeUpkeep(objects, systemClock).announce(info("a"), signal);
+  assert.deepEqual(objects.stored?.metadata, { name: "n", annotations: { theirs: "1" } });
 });
 
 test("drivers come and go: object, annotation and labels follow", async () => {

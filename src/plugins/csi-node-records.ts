@@ -20,43 +20,15 @@ export interface NodeObjects {
 }
 
 const nodeIdAnnotation = "csi.volume.kubernetes.io/nodeid";
-const migratedAnnotation = "storage.alpha.kubernetes.io/migrated-plugins";
-/** In-tree volume kinds that the cluster translates to CSI drivers before they reach a node. */
-const migratedPlugins = [
-  "kubernetes.io/aws-ebs",
-  "kubernetes.io/azure-disk",
-  "kubernetes.io/azure-file",
-  "kubernetes.io/cinder",
-  "kubernetes.io/gce-pd",
-  "kubernetes.io/vsphere-volume",
-];
 
-/** Keeps the CSINode object, and annotation and labels of the Node, in line with the drivers on this node. */
+/** Keeps the CSINode object's drivers, and annotation and labels of the Node, in line with who is registered here. */
 export class CsiNodeUpkeep implements CsiNodeRecords {
   readonly #objects: NodeObjects;
   readonly #clock: Clock;
-  #isInitialised = false;
 
   constructor(objects: NodeObjects, clock: Clock) {
     this.#objects = objects;
     this.#clock = clock;
-  }
-
-  /** Why the node can't be ready yet, in the kubelet's words. */
-  get problem(): string | undefined {
-    return this.#isInitialised ? undefined : "CSINode is not yet initialized";
-  }
-
-  /** Makes sure that the CSINode object is there. A node that can't have one is of no use: the error ends the agent. */
-  async initialise(signal: AbortSignal): Promise<void> {
-    await this.#persistently({ tries: 6, firstMs: 30, factor: 8 }, signal, async () => {
-      const present = await this.#objects.csiNode(signal);
-      const node = await this.#objects.node(signal);
-      const annotated = withMigrated(present ?? emptyFor(node));
-      if (present !== undefined && annotated === present) return;
-      await this.#objects.putCsiNode(annotated, signal);
-    });
-    this.#isInitialised = true;
   }
 
   async announce(info: CsiNodeInfo, signal: AbortSignal): Promise<void> {
@@ -70,10 +42,8 @@ export class CsiNodeUpkeep implements CsiNodeRecords {
         signal,
       );
       const present = (await this.#objects.csiNode(signal)) ?? emptyFor(node);
-      const next = withMigrated(withDriver(present, info));
-      if (next !== present) await this.#objects.putCsiNode(next, signal);
+      await this.#objects.putCsiNode(withDriver(present, info), signal);
     });
-    this.#isInitialised = true;
   }
 
   async withdraw(driver: string, signal: AbortSignal): Promise<void> {
@@ -131,13 +101,6 @@ function emptyFor({ metadata }: Node): CSINode {
     metadata: { name, ownerReferences: [{ apiVersion: "v1", kind: "Node", name, uid }] },
     spec: { drivers: [] },
   };
-}
-
-function withMigrated(object: CSINode): CSINode {
-  const wanted = migratedPlugins.join(",");
-  if (object.metadata?.annotations?.[migratedAnnotation] === wanted) return object;
-  const annotations = { ...object.metadata?.annotations, [migratedAnnotation]: wanted };
-  return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 function withDriver(object: CSINode, { driver, nodeId, topology, maxVolumes }: CsiNodeInfo): CSINode {

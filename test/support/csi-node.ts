@@ -19,6 +19,8 @@ export class CsiNode implements AsyncDisposable {
   readonly drivers: CsiDrivers;
   readonly kinds: CsiVolumes[] = [];
   readonly tokens: string[] = [];
+  /** What was in use after each change. */
+  readonly inUse: (readonly string[])[] = [];
 
   private constructor(node: VolumeNode, claims: MemoryClaims, options: CsiDriverOptions, self: { csi?: CsiNode }) {
     this.node = node;
@@ -89,7 +91,7 @@ export class CsiNode implements AsyncDisposable {
   }
 
   #newKind(): CsiVolumes {
-    const kind = new CsiVolumes({
+    const kind: CsiVolumes = new CsiVolumes({
       clock: systemClock,
       log: silentLogger,
       random: Math.random,
@@ -107,6 +109,7 @@ export class CsiNode implements AsyncDisposable {
           return { spec, status: { token: `t${this.tokens.length}`, expirationTimestamp } };
         },
       }),
+      onInUse: () => this.inUse.push(kind.volumesInUse()),
       nodeName: testNodeName,
       pluginsDir: join(this.node.root, "plugins"),
       syncFrequencyMs: 50,

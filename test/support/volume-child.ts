@@ -38,6 +38,7 @@ const node: VolumeNode = VolumeNode.at(root, {
       drivers,
       cluster,
       tokens: new TokenManager({ request: undefined, clock, log, random: Math.random }),
+      onInUse() {},
       nodeName: testNodeName,
       pluginsDir: join(root, "plugins"),
       syncFrequencyMs: 60_000,

@@ -8,6 +8,7 @@ import { testNodeName } from "../../../test/support/csi-cluster.ts";
 import { DriverFailure } from "../../../test/support/csi-driver.ts";
 import { CsiNode } from "../../../test/support/csi-node.ts";
 import { eventually, podWithVolumes } from "../../../test/support/volume-node.ts";
+import { systemClock } from "../../base/index.ts";
 import { isMountPoint } from "../../host/index.ts";
 import { type IdentifiedPod, uidOf, type Volume } from "../../model/index.ts";
 import { VolumeError } from "../engine/volume-error.ts";
@@ -97,6 +98,11 @@ test(
     assert.deepEqual(await csi.node.mounts(), []);
     await assert.rejects(stat(staging), { code: "ENOENT" });
     assert.deepEqual(csi.kind.volumesInUse(), []);
+    assert.deepEqual(
+      csi.inUse,
+      [[`kubernetes.io/csi/${driver}^vol-c`], []],
+      "the cluster hears of each change at once",
+    );
     assert.equal(await readFile(join(csi.driver.dataOf("vol-c"), "data"), "utf8"), "1");
   },
 );
@@ -560,6 +566,49 @@ for (const { code, name, waits, report } of [
     else assert.deepEqual(last, { ...report, message: last?.state === "failed" ? last.message : "" });
   });
 }
+
+test("grows while a pod uses it, as soon as the cluster says so", needsRoot, async () => {
+  await using csi = await CsiNode.create({ abilities: ["stage", "expand"] });
+  csi.bind("c", { capacity: { storage: "1Gi" } });
+  const claim = csi.claims.claims.get("c");
+  csi.claims.claims.set("c", { ...claim, status: { phase: "Bound", capacity: { storage: "1Gi" } } });
+  const pod = podWithVolumes([claimed("c")]);
+  await csi.node.volumes.mount(pod, never);
+  assert.deepEqual(csi.driver.steps(), ["NodeStageVolume", "NodePublishVolume"]);
+  csi.claims.outage = new Error("away for a while");
+  const { persistentVolumes } = csi.claims;
+  const volume = persistentVolumes.get("pv-c");
+  persistentVolumes.set("pv-c", { ...volume, spec: { ...volume?.spec, capacity: { storage: "3Gi" } } });
+  const status = {
+    phase: "Bound",
+    capacity: { storage: "1Gi" },
+    allocatedResourceStatuses: { storage: "NodeResizePending" },
+  };
+  csi.claims.claims.set("c", { ...claim, status });
+  await systemClock.sleep(200, never);
+  assert.deepEqual(csi.node.events, [], "that the API server is away is no trouble of the pod");
+  csi.claims.outage = undefined;
+  await eventually("the driver was asked", () => csi.driver.steps().includes("NodeExpandVolume"));
+  await eventually("the cluster was told", () => csi.cluster.resizes.length >= 2);
+  assert.deepEqual(csi.cluster.resizes.slice(0, 2), [{ state: "in progress" }, { state: "done", capacity: "3Gi" }]);
+  assert.equal(csi.driver.steps().filter((step) => step === "NodePublishVolume").length, 1);
+});
+
+test("a claim that points to another volume while the pod runs changes nothing for the pod", needsRoot, async () => {
+  await using csi = await CsiNode.create();
+  csi.bind("c");
+  csi.bind("d");
+  const pod = podWithVolumes([claimed("c")]);
+  await csi.node.volumes.mount(pod, never);
+  const swapped = csi.claims.claims.get("c");
+  csi.claims.claims.set("c", { ...swapped, spec: { volumeName: "pv-d" } });
+  const other = csi.claims.persistentVolumes.get("pv-d");
+  csi.claims.persistentVolumes.set("pv-d", { ...other, spec: { ...other?.spec, claimRef: { uid: "claim-c" } } });
+  await systemClock.sleep(200, never);
+  assert.deepEqual(csi.driver.steps(), ["NodeStageVolume", "NodePublishVolume"]);
+  await csi.node.volumes.unmount(uidOf(pod));
+  assert.equal(csi.driver.lastCall("NodeUnpublishVolume")["volumeId"], "vol-c");
+});
 
 test("block volumes: staged, published, mapped to a device of the pod, and back", needsRoot, async (t) => {
   const state: { device: string } = { device: "" };

@@ -5,7 +5,7 @@ import type { CSIDriver } from "../../model/index.ts";
 import { VolumeUsage_Unit } from "../../plugins/index.ts";
 import type { SetUpContext, SetUpResult, VolumeKind, VolumePlace, WantedVolume } from "../kinds/kind.ts";
 import { StepError } from "../kinds/kind.ts";
-import { mapBlockDevice, unmapBlockDevice } from "../mounting/block-map.ts";
+import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
 import {
   blockPaths,
@@ -19,7 +19,7 @@ import {
   volumeNamed,
 } from "./csi-volume.ts";
 import { DeviceUsers } from "./device-users.ts";
-import { expand } from "./expansion.ts";
+import { expand, wantedGrowth } from "./expansion.ts";
 import type { CsiPorts } from "./ports.ts";
 import { publish, removePlace, removeTarget } from "./publishing.ts";
 import { publishContextOf } from "./requests.ts";
@@ -38,6 +38,8 @@ export class CsiVolumes implements VolumeKind {
   readonly #staged = new Map<string, string>();
   /** What an earlier run of the agent has left: by name of the volume, and by pod. */
   readonly #restored = new Set<string>();
+  /** Pods whose volumes are published again and again. */
+  readonly #renewed = new Set<string>();
   /** Volumes that the cluster must not detach from this node. */
   readonly #attached = new Set<string>();
 
@@ -67,12 +69,17 @@ export class CsiVolumes implements VolumeKind {
     signal: AbortSignal,
   ): Promise<SetUpResult> {
     const { cluster, drivers } = this.#ports;
-    const driver = await cluster.csiDriver(volume.driver, signal);
     const name = uniqueName(volume);
+    const isRenewed = this.#renewed.has(userOf(wanted));
+    if (!context.isFirst && !isRenewed && wantedGrowth(wanted) === undefined) {
+      return this.#result(wanted, volume, context);
+    }
+    const driver = await cluster.csiDriver(volume.driver, signal);
     if (volume.lifecycle === "Persistent") {
       this.#users.add(name, userOf(wanted));
       await this.#checkAttached(name, driver, signal);
     }
+    const mustPublish = context.isFirst || driver?.spec.requiresRepublish === true;
     const client = drivers.client(volume.driver);
     const capabilities = await client.capabilities(signal);
     const publishContext = await publishContextOf(volume, driver, this.#ports, signal);
@@ -85,13 +92,21 @@ export class CsiVolumes implements VolumeKind {
       stagingPath = this.#staged.get(name) ?? (await stage(request, context, this.#ports, signal));
       this.#staged.set(name, stagingPath);
     }
-    const mustPublish = context.isFirst || driver?.spec.requiresRepublish === true;
     const isNew = context.isFirst && !this.#restored.has(userOf(wanted));
     const request = { wanted, volume, driver, client, capabilities, publishContext, stagingPath, isNew };
+    if (driver?.spec.requiresRepublish === true) this.#renewed.add(userOf(wanted));
     const target = mustPublish ? await publish(request, context, this.#ports, signal) : this.#targetOf(wanted);
     if (wanted.form === "block" && context.isFirst) await this.#map(wanted, target, signal);
     await expand({ wanted, volume, client, capabilities, path: target, stagingPath }, this.#ports, signal);
+    return this.#result(wanted, volume, context);
+  }
+
+  /** Whoever has a claim may have it grow while the pod runs, which we see when we look again. */
+  #result(wanted: WantedVolume, volume: CsiVolume, context: SetUpContext): SetUpResult {
+    const { clock, random, syncFrequencyMs } = this.#ports;
+    if (volume.lifecycle === "Persistent") context.againAt(clock.now() + syncFrequencyMs * (1 + random() / 2));
     const { readOnly } = volume;
+    const target = this.#targetOf(wanted);
     if (wanted.form === "block") return { volume: { type: "block", devicePath: wanted.directory, readOnly } };
     return { volume: { type: "filesystem", hostPath: target, readOnly, relabel: true } };
   }
@@ -99,14 +114,19 @@ export class CsiVolumes implements VolumeKind {
   /** The cluster attaches the volume when it sees it in use here; until then there is nothing to do but wait. */
   async #checkAttached(name: string, driver: CSIDriver | undefined, signal: AbortSignal): Promise<void> {
     if (driver?.spec.attachRequired === false) return;
-    this.#attached.add(name);
+    if (!this.#attached.has(name)) {
+      this.#attached.add(name);
+      this.#ports.onInUse();
+    }
     if (await this.#ports.cluster.isAttached(name, signal)) return;
     throw new StepError("VerifyControllerAttachedVolume", "Volume not attached according to node status");
   }
 
   async #map(wanted: WantedVolume, device: string, signal: AbortSignal): Promise<void> {
     const { mapDirectory } = blockPaths(this.#ports.pluginsDir, wanted.specName, wanted.uid);
-    await mapBlockDevice(device, { mapDirectory, uid: wanted.uid, link: wanted.directory }, this.#ports.run, signal);
+    const mapping = { mapDirectory, uid: wanted.uid, link: wanted.directory };
+    await mapBlockDevice(device, mapping, this.#ports.run, signal);
+    for (const event of mappingEvents(wanted.specName, mapping)) this.#ports.recordEvent(wanted.pod, event);
   }
 
   #targetOf(place: VolumePlace): string {
@@ -136,6 +156,7 @@ export class CsiVolumes implements VolumeKind {
       if (place.form === "block") await this.#removeBlockTarget(place, target);
       else await removeTarget(target, recordPath);
       this.#restored.delete(userOf(place));
+      this.#renewed.delete(userOf(place));
       if (record.lifecycle === "Persistent" && this.#users.remove(key, userOf(place))) {
         await this.#unstage({ ...record, specName: place.specName, form: place.form }, signal);
       }
@@ -214,7 +235,7 @@ export class CsiVolumes implements VolumeKind {
     await unstage({ volume: { driver, handle }, specName, form }, this.#ports, signal);
     this.#staged.delete(key);
     this.#restored.delete(key);
-    this.#attached.delete(key);
+    if (this.#attached.delete(key)) this.#ports.onInUse();
   }
 }
 

@@ -9,7 +9,9 @@ import { capabilityOf, secretsOf } from "./requests.ts";
 const notRequiredAnnotation = "volume.kubernetes.io/node-expansion-not-required";
 
 /** The size that the volume should have by now, if the node has a part in making it so. */
-function wantedGrowth({ source }: WantedVolume): { readonly bytes: bigint; readonly capacity: string } | undefined {
+export function wantedGrowth({
+  source,
+}: WantedVolume): { readonly bytes: bigint; readonly capacity: string } | undefined {
   if (source.type !== "claim") return undefined;
   const { persistent, claim } = source;
   const capacity = persistent.spec?.capacity?.["storage"];

@@ -30,6 +30,8 @@ export interface CsiPorts {
   readonly drivers: { client(driver: string): CsiClient };
   readonly cluster: CsiCluster;
   readonly tokens: TokenManager;
+  /** `volumesInUse` has changed, and the cluster waits to hear of it. */
+  readonly onInUse: () => void;
   readonly nodeName: string;
   readonly pluginsDir: string;
   /** How often volumes that ask for it are published again. */

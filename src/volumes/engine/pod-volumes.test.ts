@@ -126,7 +126,7 @@ test("a volume of no known kind, and a claim without an API server, can't be pro
   await using node = await VolumeNode.create();
   for (const [volume, problem] of [
     [
-      { name: "v", gitRepo: { repository: "x" } },
+      { name: "v", flexVolume: { driver: "x/y" } },
       /failed to process volumes=\[v\]: failed to get Plugin from volumeSpec for volume "v" err=no volume plugin matched/,
     ],
     [{ name: "v", image: { reference: "x" } }, /no volume plugin matched/],

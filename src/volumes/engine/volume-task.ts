@@ -188,9 +188,7 @@ export class VolumeTask {
   /** Finds out what the volume really is; known for good once it has been mounted. */
   async #identify(signal: AbortSignal): Promise<{ readonly kind: VolumeKind; readonly wanted: WantedVolume }> {
     const { kinds, claims, places } = this.#ports;
-    const isKnown = this.#state.step === "mounted" && this.#source?.type === "claim";
-    const known = isKnown ? this.#source : undefined;
-    const source = known ?? (await resolveSource(this.#pod, this.#used, claims, signal));
+    const source = await this.#resolve(signal);
     const kind = this.#kind ?? kinds.find((candidate) => candidate.matches(source));
     if (kind === undefined) {
       throw new UnresolvedVolumeError(
@@ -216,6 +214,19 @@ export class VolumeTask {
     }
     this.#ports.checkExclusive(this, source);
     return { kind, wanted };
+  }
+
+  /** A claim in use stays what it is, even if the API server is away or says otherwise; but its volume may have grown. */
+  async #resolve(signal: AbortSignal): Promise<VolumeSource> {
+    const known = this.#state.step === "mounted" ? this.#source : undefined;
+    try {
+      const source = await resolveSource(this.#pod, this.#used, this.#ports.claims, signal);
+      if (known?.type !== "claim" || source.type !== "claim") return source;
+      return source.persistent.metadata?.name === known.persistent.metadata?.name ? source : known;
+    } catch (error) {
+      if (known === undefined || signal.aborted) throw error;
+      return known;
+    }
   }
 
   #failed(error: unknown): VolumeFailure {

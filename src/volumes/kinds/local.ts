@@ -5,7 +5,7 @@ import { isMissing, isMountPoint, type RunTool } from "../../host/index.ts";
 import type { PersistentVolume, RecordPodEvent } from "../../model/index.ts";
 import { mountOptionsOf } from "../engine/claims.ts";
 import { bindMount } from "../mounting/bind.ts";
-import { mapBlockDevice, unmapBlockDevice } from "../mounting/block-map.ts";
+import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import { formatAndMount } from "../mounting/disk.ts";
 import { unmountAllAt } from "../mounting/unmount.ts";
 import { usageOfDevice, usageOfFileSystem } from "../stats/disk-usage.ts";
@@ -98,6 +98,9 @@ class LocalVolumes {
     const { path = "" } = persistent.spec?.local ?? {};
     if (!(await stat(path)).isBlockDevice()) throw new StepError("MapPodDevice", `${path} is not a block device`);
     await mapBlockDevice(path, this.#mapping(wanted), this.#ports.run, signal);
+    for (const event of mappingEvents(wanted.specName, this.#mapping(wanted))) {
+      this.#ports.recordEvent(wanted.pod, event);
+    }
     return { volume: { type: "block", devicePath: wanted.directory, readOnly } };
   }
 

@@ -4,10 +4,11 @@ import { configMapKind, downwardApiKind, secretKind } from "./config-data.ts";
 import { emptyDirKind } from "./empty-dir.ts";
 import { hostPathKind } from "./host-path.ts";
 import { type EnsureVolumeImage, imageKind } from "./image.ts";
-import type { VolumeKind } from "./kind.ts";
+import { StepError, type VolumeKind } from "./kind.ts";
 import { localKind } from "./local.ts";
 import { nfsKind } from "./nfs.ts";
 import { projectedKind } from "./projected.ts";
+import { removeScratch } from "./scratch.ts";
 
 export interface NodeVolumePorts extends ApiDataPorts {
   readonly run: RunTool;
@@ -17,6 +18,18 @@ export interface NodeVolumePorts extends ApiDataPorts {
   /** Undefined: the gate ImageVolume is off. */
   readonly ensureImage: EnsureVolumeImage | undefined;
 }
+
+/** Cloning repositories for pods has let them run programs on the node; it is off in the kubelet, and not offered here. */
+const gitRepoKind: VolumeKind = {
+  plugin: "kubernetes.io/git-repo",
+  matches: (source) => source.type === "inline" && source.volume.gitRepo !== undefined,
+  async setUp() {
+    const message =
+      "git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`";
+    throw new StepError("NewMounter initialization", message);
+  },
+  tearDown: (place) => removeScratch({ place, wrapped: true }),
+};
 
 /** The kinds that the agent makes by itself. */
 export function nodeKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
@@ -29,6 +42,7 @@ export function nodeKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
     projectedKind(ports),
     localKind(ports),
     nfsKind(ports),
+    gitRepoKind,
     ...(ports.ensureImage === undefined ? [] : [imageKind(ports.ensureImage)]),
   ];
 }

@@ -1,6 +1,7 @@
 import { lstat, mkdir, readlink, realpath, rmdir, stat, symlink, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isMissing, isMountPoint, loadSyscalls, mountFlags, type RunTool } from "../../host/index.ts";
+import type { PodEvent } from "../../model/index.ts";
 import { unmountAllAt } from "./unmount.ts";
 
 export interface BlockMapping {
@@ -41,6 +42,13 @@ export async function mapBlockDevice(
   if ((await loopsOf(file, run, signal)).length === 0 && (await stat(file)).isBlockDevice()) {
     await run("losetup", ["-f", file], signal);
   }
+}
+
+/** What users are told when a device has been mapped. */
+export function mappingEvents(volume: string, { mapDirectory, link }: BlockMapping): readonly PodEvent[] {
+  const said = `MapVolume.MapPodDevice succeeded for volume "${volume}"`;
+  const event = (message: string): PodEvent => ({ type: "Normal", reason: "SuccessfulMountVolume", message });
+  return [event(`${said} globalMapPath "${mapDirectory}"`), event(`${said} volumeMapPath "${dirname(link)}"`)];
 }
 
 /** Takes the names away again; the device itself is left to whoever provided it. */

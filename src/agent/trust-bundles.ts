@@ -1,0 +1,60 @@
+import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { Informer, resources, withoutManagedFields } from "../kube/index.ts";
+import type { V1beta1ClusterTrustBundle } from "../model/index.ts";
+import type { TrustBundles } from "../volumes/index.ts";
+import type { Cluster } from "./cluster.ts";
+
+interface TrustBundleParts {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: () => number;
+}
+
+const bundlesKnownMs = 10_000;
+
+/** The cluster's trust bundles, followed from the first pod that asks for them. */
+export function trustBundlesOf({ cluster, clock, log, random }: TrustBundleParts, scope: TaskScope): TrustBundles {
+  const listeners = new Set<() => void>();
+  let informer: Informer<V1beta1ClusterTrustBundle> | undefined;
+  const started = (): Informer<V1beta1ClusterTrustBundle> => {
+    if (informer !== undefined) return informer;
+    const ports = { client: cluster.clients.main, clock, log, random };
+    const bundles: Informer<V1beta1ClusterTrustBundle> = new Informer(
+      { resource: resources.clusterTrustBundles, keep: withoutManagedFields },
+      ports,
+    );
+    bundles.onChange(() => {
+      for (const listener of listeners) listener();
+    });
+    scope.spawn("follow clustertrustbundles", (signal) => bundles.run(signal));
+    informer = bundles;
+    return bundles;
+  };
+  return {
+    async list(signal) {
+      const bundles = started();
+      if (!bundles.hasSynced) await syncedWithin(bundles, clock, signal);
+      return bundles.list();
+    },
+    onChange: (listener) => void listeners.add(listener),
+  };
+}
+
+async function syncedWithin(
+  bundles: Pick<Informer<V1beta1ClusterTrustBundle>, "synced">,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const patience = new AbortController();
+  const stop = (): void => patience.abort(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  const late = new Error("ClusterTrustBundle informer has not yet synced");
+  const timer = clock.after(bundlesKnownMs, () => patience.abort(late));
+  try {
+    await bundles.synced(patience.signal);
+  } finally {
+    timer.cancel();
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -168,7 +168,12 @@ export class SpdyConnection implements Disposable {
 
   async #write(frame: Buffer): Promise<void> {
     if (this.socket.destroyed) return;
-    if (!this.socket.write(frame)) await Promise.race([once(this.socket, "drain"), once(this.socket, "close")]);
+    if (this.socket.write(frame)) return;
+    const decided = new AbortController();
+    const seen = (event: string): Promise<unknown> =>
+      once(this.socket, event, { signal: decided.signal }).catch(() => {});
+    await Promise.race([seen("drain"), seen("close")]);
+    decided.abort();
   }
 
   #feed(chunk: Buffer): void {

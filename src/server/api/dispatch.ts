@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, type Logger, messageOf } from "../../base/index.ts";
 import { sendText } from "../http.ts";
+import { endAndLeave } from "../streaming/half-open.ts";
 import { ApiError } from "./api-error.ts";
 import type { Gate } from "./gate.ts";
 import { type ApiCall, findMount, type Mount, matchRoute, type Upgrade } from "./router.ts";
@@ -39,12 +40,14 @@ export class Dispatcher {
     response.assignSocket(socket as Socket);
     response.on("finish", () => {
       response.detachSocket(socket as Socket);
-      socket.end();
+      endAndLeave(socket, this.#ports.clock);
     });
     this.#upgraded.add(socket);
     socket.on("close", () => this.#upgraded.delete(socket));
     // A client that vanishes is no failure of ours.
     socket.on("error", () => socket.destroy());
+    // Only a connection that is read from tells that its client has vanished. Nothing is lost: what comes is kept.
+    socket.read(0);
     this.#own(this.#answer(request, response, { socket, head }));
   }
 

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect as connectPlain, createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { test } from "node:test";
+import { connect as connectTls } from "node:tls";
 import { CertificateAuthority } from "../../../test/support/certificates.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { apiPorts, FakeViews, TestServer } from "../../../test/support/node-api.ts";
 import { upgrade } from "../../../test/support/spdy.ts";
-import { systemClock } from "../../base/index.ts";
+import { type Clock, systemClock } from "../../base/index.ts";
 import { CriError, type RuntimeService } from "../../cri/index.ts";
 import { FakeRuntime } from "../../hollow/index.ts";
 import type { ObservedPod, Pod } from "../../model/index.ts";
+import { halfOpenMs } from "./half-open.ts";
 import { forwardedPorts, streamOptions } from "./stream-options.ts";
 import { streamServices } from "./stream-service.ts";
 
@@ -61,7 +64,7 @@ class FakeStreaming implements AsyncDisposable {
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
 /** A server whose runtime knows one running container and answers with the given address. */
-async function start(url: string, secure = false, runtime: Partial<RuntimeService> = {}) {
+async function start(url: string, secure = false, runtime: Partial<RuntimeService> = {}, clock: Clock = systemClock) {
   const asked: unknown[] = [];
   const answer = async (request: unknown) => {
     asked.push(request);
@@ -74,6 +77,7 @@ async function start(url: string, secure = false, runtime: Partial<RuntimeServic
     runtime: { ...fake, exec: answer, attach: answer, portForward: answer, ...runtime },
     views: new FakeViews(pod),
     runtimeViews: { latest: () => observed, inspect: async () => observed },
+    clock,
   });
   let tls: { cert: string; key: string } | undefined;
   if (secure) {
@@ -81,7 +85,7 @@ async function start(url: string, secure = false, runtime: Partial<RuntimeServic
     const pair = await authority.issueServer({ commonName: "n" }, ["127.0.0.1"]);
     tls = { cert: pair.certPem, key: pair.keyPem };
   }
-  return { server: await TestServer.start(streamServices(ports), {}, tls), asked };
+  return { server: await TestServer.start(streamServices(ports), { clock }, tls), asked };
 }
 
 const path = "/exec/shop/web/main?command=sh&input=1&output=1&error=1";
@@ -101,6 +105,38 @@ async function readAll(stream: Duplex): Promise<Buffer> {
   await new Promise((resolve) => stream.once("end", resolve).once("close", resolve));
   return Buffer.concat(chunks);
 }
+
+/** A client that keeps its direction open whatever the server does. */
+async function rawUpgrade(server: TestServer, secure: boolean, to: string): Promise<{ raw: Socket; client: Duplex }> {
+  const halfOpen = { allowHalfOpen: true };
+  const raw = connectPlain({ ...halfOpen, host: "127.0.0.1", port: server.port });
+  const client = secure ? connectTls({ ...halfOpen, socket: raw, rejectUnauthorized: false }) : raw;
+  raw.on("error", () => {});
+  client.on("error", () => {});
+  await once(client, secure ? "secureConnect" : "connect");
+  client.write(`POST ${to} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`);
+  return { raw, client };
+}
+
+/** A peer that has closed for good answers whatever it gets with a reset. */
+async function closesWhenProbed(socket: Duplex): Promise<void> {
+  while (!socket.closed) {
+    if (!socket.destroyed) socket.write("anybody there?");
+    await systemClock.sleep(5, new AbortController().signal);
+  }
+}
+
+test("a runtime that does not answer is given up", async () => {
+  await using streaming = new FakeStreaming(() => {});
+  const clock = new FakeClock();
+  const { server } = await start(await streaming.listen(), false, {}, clock);
+  await using _ = server;
+  const asking = upgrade({ port: server.port, path, secure: false }, { Upgrade: "x" });
+  while (clock.pendingTimers === 0) await systemClock.sleep(5, new AbortController().signal);
+  await clock.advance(30_000);
+  const text = "error dialing backend: the runtime's stream did not answer";
+  assert.deepEqual(await asking, { type: "refused", status: 500, text });
+});
 
 for (const secure of [false, true]) {
   const how = secure ? "TLS" : "plain";
@@ -158,6 +194,80 @@ for (const secure of [false, true]) {
     second.resume();
     runtimeSides[1]?.resetAndDestroy();
     await once(second, "end");
+  });
+
+  test(`${how}: a client that has left is not waited for, even by a runtime that does not care`, async () => {
+    await using streaming = new FakeStreaming((socket) => socket.resume().write(switching));
+    const clock = new FakeClock();
+    const { server } = await start(await streaming.listen(), secure, {}, clock);
+    await using _ = server;
+    const client = await connect(server, secure);
+    const [runtimeSide] = streaming.sockets;
+    client.destroy();
+    await once(runtimeSide as Socket, "end");
+    await clock.advance(halfOpenMs);
+    await closesWhenProbed(runtimeSide as Socket);
+    assert.equal(clock.pendingTimers, 0);
+  });
+
+  test(`${how}: what is said after the other side has ended keeps the connection`, async () => {
+    await using streaming = new FakeStreaming((socket) => socket.resume().write(switching));
+    const clock = new FakeClock();
+    const { server } = await start(await streaming.listen(), secure, {}, clock);
+    await using _ = server;
+    const client = await connect(server, secure);
+    const [runtimeSide] = streaming.sockets;
+    client.resume().end();
+    await once(runtimeSide as Socket, "end");
+    for (let round = 0; round < 3; round++) {
+      await clock.advance(halfOpenMs - 1);
+      const arrived = once(client, "data");
+      runtimeSide?.write(`round ${round}`);
+      assert.equal(String((await arrived)[0]), `round ${round}`);
+    }
+    runtimeSide?.end("bye");
+    assert.equal((await readAll(client)).toString(), "bye");
+  });
+
+  test(`${how}: a slow reader gets all of it after the runtime has ended`, async () => {
+    const reply = randomBytes(8_000_000);
+    await using streaming = new FakeStreaming((socket) => {
+      socket.write(switching);
+      socket.end(reply);
+    });
+    const clock = new FakeClock();
+    const { server } = await start(await streaming.listen(), secure, {}, clock);
+    await using _ = server;
+    const client = await connect(server, secure);
+    for (let round = 0; round < 5; round++) {
+      await clock.advance(halfOpenMs);
+      await systemClock.sleep(20, new AbortController().signal);
+    }
+    const got = await readAll(client);
+    assert.ok(got.equals(reply), `${got.length} of ${reply.length} bytes came`);
+  });
+
+  test(`${how}: a client that vanishes while the runtime thinks about it leaves nothing behind`, async () => {
+    await using streaming = new FakeStreaming((socket) => socket.resume());
+    const { server } = await start(await streaming.listen(), secure);
+    await using _ = server;
+    const { raw } = await rawUpgrade(server, secure, path);
+    while (streaming.sockets.size === 0) await systemClock.sleep(5, new AbortController().signal);
+    const [runtimeSide] = streaming.sockets;
+    raw.resetAndDestroy();
+    await once(runtimeSide as Socket, "end");
+    await closesWhenProbed(runtimeSide as Socket);
+  });
+
+  test(`${how}: a refused client that does not leave is cut`, async () => {
+    const clock = new FakeClock();
+    const { server } = await start("", secure, {}, clock);
+    await using _ = server;
+    const { client } = await rawUpgrade(server, secure, "/exec/shop/web/none?input=1");
+    assert.match((await readAll(client)).toString(), /^HTTP\/1\.1 500 /);
+    await clock.advance(halfOpenMs);
+    await closesWhenProbed(client);
+    assert.equal(clock.pendingTimers, 0);
   });
 
   test(`${how}: stopping the server cuts what is open`, async () => {

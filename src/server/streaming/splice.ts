@@ -6,9 +6,11 @@ import { type Clock, messageOf } from "../../base/index.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiCall, Upgrade } from "../api/router.ts";
 import { withoutToken } from "../auth/bearer.ts";
+import { cutSilentHalf } from "./half-open.ts";
 
 const longestHead = 64 * 1024;
 const refusalMs = 10_000;
+const answerMs = 30_000;
 
 /**
  * Connects a client that asked for an upgrade with the runtime's streaming server. The request goes there with its
@@ -21,18 +23,23 @@ export async function splice(call: ApiCall, runtimeUrl: string, clock: Clock): P
   const url = new URL(runtimeUrl.includes("://") ? runtimeUrl : `http://${runtimeUrl}`);
   const backend = await dial(url, upgrade.socket);
   const gone = closed(backend);
+  const giveUp = (): void => void backend.destroy();
+  upgrade.socket.once("close", giveUp);
   try {
+    if (upgrade.socket.destroyed) return;
     backend.write(requestHead(request, url));
     backend.write(upgrade.head);
-    const head = await readHead(backend);
+    const head = await readHead(backend, clock);
+    if (upgrade.socket.destroyed) return;
     if (head.status < 400 && head.status !== 101) {
       throw new ApiError(500, `invalid upgrade response: status code ${head.status}`);
     }
     // From here on the connection is spoken for byte by byte.
     response.detachSocket(request.socket);
     upgrade.socket.write(head.bytes);
-    await (head.status === 101 ? join(upgrade, backend) : passRefusal(upgrade, backend, clock));
+    await (head.status === 101 ? join(upgrade, backend, clock) : passRefusal(upgrade, backend, clock));
   } finally {
+    upgrade.socket.off("close", giveUp);
     backend.destroy();
     await gone;
   }
@@ -80,12 +87,14 @@ interface Head {
   readonly bytes: Buffer;
 }
 
-async function readHead(backend: Socket): Promise<Head> {
+async function readHead(backend: Socket, clock: Clock): Promise<Head> {
   const chunks: Buffer[] = [];
   const complaint = (what: string): ApiError =>
     new ApiError(500, `error dialing backend: the runtime's stream ${what}`);
   return await new Promise((resolve, reject) => {
+    const timer = clock.after(answerMs, () => settle(() => reject(complaint("did not answer"))));
     const settle = (act: () => void): void => {
+      timer.cancel();
       backend.pause();
       backend.off("data", onData).off("end", onEnd).off("close", onEnd);
       act();
@@ -105,14 +114,16 @@ async function readHead(backend: Socket): Promise<Head> {
 }
 
 /** Both ways until both have ended, or until one side is gone. An end of one direction alone is passed on as such. */
-async function join({ socket: client }: Upgrade, backend: Socket): Promise<void> {
+async function join({ socket: client }: Upgrade, backend: Socket, clock: Clock): Promise<void> {
   if (client instanceof Socket) client.setNoDelay(true).setKeepAlive(true, 30_000);
+  const stopWatching = cutSilentHalf(client, backend, clock);
   client.pipe(backend);
   backend.pipe(client);
   await new Promise<void>((resolve) => {
     client.once("close", resolve);
     backend.once("close", () => flushAndDestroy(client));
   });
+  stopWatching();
 }
 
 /** The runtime's refusal goes to the client as it is; then both are done. */

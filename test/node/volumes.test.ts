@@ -36,7 +36,12 @@ describe("volumes on a real node", () => {
   }
 
   function main(more: Partial<Container> = {}): Container {
-    return { name: "main", image: containerd.images.busybox, command: ["sleep", "3600"], ...more };
+    return {
+      name: "main",
+      image: containerd.images.busybox,
+      command: ["sh", "-c", "trap 'exit 0' TERM; sleep 1d & wait"],
+      ...more,
+    };
   }
 
   async function run(name: string, spec: Partial<PodSpec>, metadata: object = {}): Promise<Pod> {
@@ -78,7 +83,7 @@ describe("volumes on a real node", () => {
         { name: "memory", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
       ],
     });
-    assert.equal(await sh(pod, "stat -c '%a %u %g' /disk /memory"), "2777 0 4321\n2777 0 4321");
+    assert.equal(await sh(pod, "stat -c '%a %u %g' /disk /memory"), "2777 0 4321\n3777 0 4321");
     await sh(pod, "echo hello > /disk/file");
     assert.equal(await sh(pod, "cat /shared/file", "other"), "hello");
     assert.match(await sh(pod, "touch /shared/x", "other"), /Read-only file system/);

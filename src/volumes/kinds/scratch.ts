@@ -33,8 +33,9 @@ export async function makeScratch({ directory }: VolumePlace, medium: ScratchMed
     if (medium.type === "memory") await mountMemory(directory, medium.sizeBytes);
     else await mountHugePages(directory, medium.pageBytes);
   }
-  // Any user of the pod may write here; chmod, because the mode of mkdir is subject to the umask.
-  await chmod(directory, 0o777);
+  // Any user of the pod may write here; chmod, because the mode of mkdir is subject to the umask. In memory, as in /tmp,
+  // only the owner of a file may remove it: pods know it so.
+  await chmod(directory, medium.type === "memory" ? 0o1777 : 0o777);
 }
 
 export async function markScratchReady({ place, wrapped }: ScratchName): Promise<void> {

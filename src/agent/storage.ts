@@ -41,11 +41,12 @@ export function startStorage(parts: StorageParts, scope: TaskScope): Storage {
     log: log.named("plugins"),
   });
   scope.spawn("plugin registration", (signal) => registration.run(signal));
-  let attached = "";
+  let known = "";
   cluster.nodes.onChange(() => {
-    const now = JSON.stringify(cluster.node()?.status?.volumesAttached ?? []);
-    if (now === attached) return;
-    attached = now;
+    const { volumesAttached = [], volumesInUse = [] } = cluster.node()?.status ?? {};
+    const now = JSON.stringify([volumesAttached, volumesInUse]);
+    if (now === known) return;
+    known = now;
     onNews();
   });
   const csi = new CsiVolumes({
@@ -85,8 +86,11 @@ function csiCluster(cluster: Cluster, nodeName: string): CsiCluster {
     csiDriver: (name, signal) => getObject(client, resources.csiDrivers, { name }, "cached", signal),
     attachment: (name, signal) => getObject(client, resources.volumeAttachments, { name }, "latest", signal),
     isAttached: async (uniqueName, signal) => {
-      const lists = (node: ReturnType<Cluster["node"]>): boolean =>
-        (node?.status?.volumesAttached ?? []).some(({ name }) => name === uniqueName);
+      // One that is attached, but not yet known to be in use here, may be on its way to another node.
+      const lists = (node: ReturnType<Cluster["node"]>): boolean => {
+        const { volumesAttached = [], volumesInUse = [] } = node?.status ?? {};
+        return volumesInUse.includes(uniqueName) && volumesAttached.some(({ name }) => name === uniqueName);
+      };
       // What we know already is asked first: it costs nothing.
       return (
         lists(cluster.node()) || lists(await getObject(client, resources.nodes, { name: nodeName }, "latest", signal))

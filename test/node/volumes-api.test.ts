@@ -3,154 +3,75 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
 import { readMounts } from "../../src/host/index.ts";
-import { isAlreadyExists, resources } from "../../src/kube/index.ts";
-import type { Container, PersistentVolumeClaim, PersistentVolumeSpec, Pod, PodSpec } from "../../src/model/index.ts";
+import { resources } from "../../src/kube/index.ts";
 import { attachmentName, uniqueName } from "../../src/volumes/csi/csi-volume.ts";
 import { eventually, isReady } from "../support/agent.ts";
-import { ApiCluster } from "../support/api-cluster.ts";
-import { startContainerd, type TestContainerd } from "../support/containerd.ts";
+import type { ApiCluster } from "../support/api-cluster.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
+import { VolumeCluster } from "../support/volume-cluster.ts";
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
 const nodeName = "test-node";
 
 describe("volumes of a cluster on a real node", () => {
-  let containerd: TestContainerd;
+  let volumes: VolumeCluster;
   let cluster: ApiCluster;
-  let cri: CriClient;
-
   before(async () => {
-    containerd = await startContainerd();
-    cluster = await ApiCluster.start(containerd);
-    cri = new CriClient({ runtimeEndpoint: containerd.endpoint, requestTimeoutMs: 120_000 }, { clock: systemClock });
-    const node = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName, labels: { disk: "here" } } };
-    await cluster.admin.create(resources.nodes, {}, node, soon()).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
-    });
+    volumes = await VolumeCluster.start();
+    cluster = volumes.cluster;
   });
-  after(async () => {
-    cri?.close();
-    await cluster?.[Symbol.asyncDispose]();
-    await containerd?.[Symbol.asyncDispose]();
-  });
-
-  async function sh(pod: Pod, script: string): Promise<string> {
-    const id = pod.status?.containerStatuses?.[0]?.containerID ?? "";
-    const cmd = ["sh", "-c", script];
-    const result = await cri.runtime.execSync({ containerId: id.replace(/^.*:\/\//, ""), cmd, timeout: 20n });
-    return (Buffer.from(result.stdout).toString() + Buffer.from(result.stderr).toString()).trim();
-  }
-
-  function main(more: Partial<Container> = {}): Container {
-    return { name: "main", image: containerd.images.busybox, command: ["sleep", "3600"], ...more };
-  }
-
-  async function run(name: string, spec: Partial<PodSpec>): Promise<Pod> {
-    await cluster.create(name, spec);
-    return cluster.until(name, "ready", isReady);
-  }
-
-  async function end(name: string, { metadata }: Pod): Promise<void> {
-    await cluster.delete(name, 1);
-    await cluster.untilGone(name);
-    const left = (await readMounts()).filter(({ mountPoint }) => mountPoint.includes(metadata?.uid ?? "?"));
-    assert.deepEqual(left, []);
-  }
-
-  /** A persistent volume with a claim that is bound to it, as the controllers of a cluster leave them. */
-  async function bind(
-    name: string,
-    source: Partial<PersistentVolumeSpec>,
-    accessModes = ["ReadWriteOnce"],
-  ): Promise<void> {
-    const namespace = "default";
-    const capacity = { storage: "1Gi" };
-    const mode = source.volumeMode === undefined ? {} : { volumeMode: source.volumeMode };
-    const claim: PersistentVolumeClaim = await cluster.admin.create<PersistentVolumeClaim>(
-      resources.persistentVolumeClaims,
-      { namespace },
-      {
-        apiVersion: "v1",
-        kind: "PersistentVolumeClaim",
-        metadata: { name, namespace },
-        spec: {
-          accessModes,
-          resources: { requests: capacity },
-          volumeName: `pv-${name}`,
-          storageClassName: "",
-          ...mode,
-        },
-      },
-      soon(),
-    );
-    await cluster.admin.create(
-      resources.persistentVolumes,
-      {},
-      {
-        apiVersion: "v1",
-        kind: "PersistentVolume",
-        metadata: { name: `pv-${name}` },
-        spec: { accessModes, capacity, claimRef: { namespace, name, uid: claim.metadata?.uid }, ...source },
-      },
-      soon(),
-    );
-    const ref = { namespace, name, subresource: "status" };
-    const body = { status: { phase: "Bound", capacity } };
-    await cluster.admin.patch(resources.persistentVolumeClaims, ref, { type: "merge", body }, soon());
-  }
+  after(() => volumes?.[Symbol.asyncDispose]());
 
   test("config maps and secrets of the API reach a running container within a second", async () => {
     const namespace = "default";
     const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings", namespace }, data: { a: "1" } };
     await cluster.admin.create(resources.configMaps, { namespace }, map, soon());
-    const pod = await run("follows", {
-      containers: [main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
+    const pod = await volumes.run("follows", {
+      containers: [volumes.main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
       volumes: [{ name: "v", configMap: { name: "settings" } }],
     });
-    assert.equal(await sh(pod, "cat /v/a"), "1");
+    assert.equal(await volumes.sh(pod, "cat /v/a"), "1");
     const body = { data: { a: "2" } };
     await cluster.admin.patch(resources.configMaps, { namespace, name: "settings" }, { type: "merge", body }, soon());
-    await eventually(async () => (await sh(pod, "cat /v/a")) === "2", "the change", 5_000);
-    await end("follows", pod);
+    await eventually(async () => (await volumes.sh(pod, "cat /v/a")) === "2", "the change", 5_000);
+    await volumes.end("follows", pod);
   });
 
   test("a service account token is mounted, for the pod's user alone", async () => {
     const source = { serviceAccountToken: { path: "token", audience: "vault", expirationSeconds: 600 } };
-    const pod = await run("identity", {
+    const pod = await volumes.run("identity", {
       securityContext: { runAsUser: 1234 },
-      containers: [main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
+      containers: [volumes.main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
       volumes: [{ name: "v", projected: { sources: [source] } }],
     });
-    assert.equal(await sh(pod, "stat -Lc '%a %u' /v/token"), "600 1234");
-    const [, payload = ""] = (await sh(pod, "cat /v/token")).split(".");
+    assert.equal(await volumes.sh(pod, "stat -Lc '%a %u' /v/token"), "600 1234");
+    const [, payload = ""] = (await volumes.sh(pod, "cat /v/token")).split(".");
     const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
     assert.deepEqual([claims.aud].flat(), ["vault"]);
-    await end("identity", pod);
+    await volumes.end("identity", pod);
   });
 
   test("a claim on a directory of the node: written, kept, given to the group", async () => {
-    const path = join(containerd.stateDir, "local-disk");
+    const path = join(volumes.containerd.stateDir, "local-disk");
     await mkdir(path);
     const required = { nodeSelectorTerms: [{ matchExpressions: [{ key: "disk", operator: "In", values: ["here"] }] }] };
-    await bind("local", { local: { path }, nodeAffinity: { required } });
+    await volumes.bind("local", { local: { path }, nodeAffinity: { required } });
     const spec = {
       securityContext: { fsGroup: 4321 },
-      containers: [main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
+      containers: [volumes.main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
       volumes: [{ name: "v", persistentVolumeClaim: { claimName: "local" } }],
     };
-    const pod = await run("writes", spec);
-    await sh(pod, "echo kept > /v/file");
-    assert.equal(await sh(pod, "stat -c '%a %g' /v"), "2775 4321");
-    await end("writes", pod);
+    const pod = await volumes.run("writes", spec);
+    await volumes.sh(pod, "echo kept > /v/file");
+    assert.equal(await volumes.sh(pod, "stat -c '%a %g' /v"), "2775 4321");
+    await volumes.end("writes", pod);
     assert.equal(await readFile(join(path, "file"), "utf8"), "kept\n");
-    const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "local", readOnly: true } }];
-    const reader = await run("reads", { ...spec, volumes });
-    assert.equal(await sh(reader, "cat /v/file"), "kept");
-    assert.match(await sh(reader, "touch /v/x"), /Read-only file system/);
-    await end("reads", reader);
+    const readOnly = [{ name: "v", persistentVolumeClaim: { claimName: "local", readOnly: true } }];
+    const reader = await volumes.run("reads", { ...spec, volumes: readOnly });
+    assert.equal(await volumes.sh(reader, "cat /v/file"), "kept");
+    assert.match(await volumes.sh(reader, "touch /v/x"), /Read-only file system/);
+    await volumes.end("reads", reader);
   });
 
   test("a claim that is not bound yet holds the pod up, and says so", async () => {
@@ -167,20 +88,11 @@ describe("volumes of a cluster on a real node", () => {
       soon(),
     );
     await cluster.create("waits", {
-      containers: [main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
+      containers: [volumes.main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
       volumes: [{ name: "v", persistentVolumeClaim: { claimName: "pending" } }],
     });
-    const message = await eventually(
-      async () => {
-        const { items } = await cluster.admin.list(resources.events, { namespace }, {}, soon());
-        return items.find(({ involvedObject, reason }) => involvedObject.name === "waits" && reason === "FailedMount")
-          ?.message;
-      },
-      "the event",
-      20_000,
-    );
     assert.equal(
-      message,
+      await volumes.event("waits", "FailedMount"),
       "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: " +
         "error processing PVC default/pending: PVC is not bound",
     );
@@ -191,7 +103,7 @@ describe("volumes of a cluster on a real node", () => {
   test("a storage driver through the whole life of a pod: agent and driver restarted in between", async () => {
     const registry = join(cluster.agent.rootDir, "plugins_registry");
     const topology = { "topology.example.com/rack": "r1" };
-    const driver = new TestCsiDriver(join(containerd.stateDir, "csi"), registry, { topology, maxVolumes: 9n });
+    const driver = new TestCsiDriver(join(volumes.containerd.stateDir, "csi"), registry, { topology, maxVolumes: 9n });
     await driver.start();
     try {
       await eventually(async () => driver.statuses.length > 0, "the driver is registered", 20_000);
@@ -205,11 +117,11 @@ describe("volumes of a cluster on a real node", () => {
       assert.equal(node.metadata?.annotations?.["csi.volume.kubernetes.io/nodeid"], '{"csi.example.com":"node-1"}');
 
       const volume = { driver: driver.name, handle: "disk-1" };
-      await bind("disk", { csi: { driver: driver.name, volumeHandle: "disk-1", fsType: "ext4" } });
+      await volumes.bind("disk", { csi: { driver: driver.name, volumeHandle: "disk-1", fsType: "ext4" } });
       const spec = {
         securityContext: { fsGroup: 4321 },
         containers: [
-          main({
+          volumes.main({
             volumeMounts: [
               { name: "v", mountPath: "/v" },
               { name: "v", mountPath: "/part", subPath: "a/b" },
@@ -226,6 +138,13 @@ describe("volumes of a cluster on a real node", () => {
         20_000,
       );
       assert.deepEqual(driver.steps(), []);
+      const inUse = async (): Promise<readonly string[]> =>
+        (await cluster.admin.get(resources.nodes, { name: nodeName }, {}, soon())).status?.volumesInUse ?? [];
+      await eventually(
+        async () => (await inUse())[0] === uniqueName(volume),
+        "the volume is said to be in use",
+        20_000,
+      );
       await cluster.admin.create(
         resources.volumeAttachments,
         {},
@@ -250,9 +169,9 @@ describe("volumes of a cluster on a real node", () => {
       const pod = await cluster.until("stores", "ready", isReady);
       assert.deepEqual(driver.steps(), ["NodeStageVolume", "NodePublishVolume"]);
       assert.deepEqual(driver.lastCall("NodeStageVolume")["publishContext"], { device: "/dev/sdx" });
-      await sh(pod, "echo kept > /v/file; echo part > /part/file");
+      await volumes.sh(pod, "echo kept > /v/file; echo part > /part/file");
       assert.equal(await readFile(join(driver.dataOf("disk-1"), "file"), "utf8"), "kept\n");
-      assert.equal(await sh(pod, "cat /v/a/b/file"), "part");
+      assert.equal(await volumes.sh(pod, "cat /v/a/b/file"), "part");
       assert.equal((await stat(driver.dataOf("disk-1"))).gid, 4321);
 
       await cluster.agent.kill9();
@@ -265,7 +184,7 @@ describe("volumes of a cluster on a real node", () => {
         "the driver is gone from the node's record",
         20_000,
       );
-      assert.equal(await sh(pod, "cat /v/file"), "kept", "the pod runs on without agent or driver");
+      assert.equal(await volumes.sh(pod, "cat /v/file"), "kept", "the pod runs on without agent or driver");
       await cluster.delete("stores", 1);
       await eventually(
         async () => /not found in the list of registered CSI drivers/.test(await cluster.agent.logTail()),
@@ -276,6 +195,7 @@ describe("volumes of a cluster on a real node", () => {
       await cluster.untilGone("stores");
       assert.deepEqual(driver.steps().slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
       assert.equal(await readFile(join(driver.dataOf("disk-1"), "file"), "utf8"), "kept\n");
+      await eventually(async () => (await inUse()).length === 0, "the volume may be detached", 20_000);
       const left = (await readMounts()).filter(({ mountPoint }) => mountPoint.startsWith(`${cluster.agent.rootDir}/p`));
       assert.deepEqual(left, []);
     } finally {
@@ -285,7 +205,7 @@ describe("volumes of a cluster on a real node", () => {
 
   test("a driver's volume that lives with its pod, renewed while it runs", async () => {
     const registry = join(cluster.agent.rootDir, "plugins_registry");
-    const driver = new TestCsiDriver(join(containerd.stateDir, "inline"), registry, {
+    const driver = new TestCsiDriver(join(volumes.containerd.stateDir, "inline"), registry, {
       name: "inline.example.com",
       abilities: [],
     });
@@ -303,8 +223,8 @@ describe("volumes of a cluster on a real node", () => {
     await driver.start();
     try {
       await eventually(async () => driver.statuses.length > 0, "the driver is registered", 20_000);
-      const pod = await run("short", {
-        containers: [main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
+      const pod = await volumes.run("short", {
+        containers: [volumes.main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
         volumes: [{ name: "v", csi: { driver: driver.name, volumeAttributes: { flavour: "plain" } } }],
       });
       const context = driver.lastCall("NodePublishVolume")["volumeContext"] as Record<string, string>;
@@ -314,8 +234,8 @@ describe("volumes of a cluster on a real node", () => {
         join(driver.dataOf(String(driver.lastCall("NodePublishVolume")["volumeId"])), "hello"),
         "from the driver",
       );
-      assert.equal(await sh(pod, "cat /v/hello"), "from the driver");
-      await end("short", pod);
+      assert.equal(await volumes.sh(pod, "cat /v/hello"), "from the driver");
+      await volumes.end("short", pod);
       assert.deepEqual(driver.steps(), ["NodePublishVolume", "NodeUnpublishVolume"]);
     } finally {
       await driver.stop();

@@ -19,6 +19,10 @@ export class LateViews implements LocalViews, RuntimeViews {
     return this.#views?.pods() ?? [];
   }
 
+  ownUid(apiUid: string): PodUid {
+    return this.#views?.ownUid(apiUid) ?? (apiUid as PodUid);
+  }
+
   watchPods(listener: (change: PodViewChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -88,7 +88,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     probes: actions.probesPort,
   });
   probes.onChange((uid) => workers.wake(uid));
-  const views = new PodViews({ statuses, ledger });
+  const views = new PodViews({ statuses, ledger, wanted: () => mux.pods() });
   const registry = new PodRegistry({
     announce: (pod) => views.wanted(pod),
     workers,

@@ -1,5 +1,14 @@
 import type { Ledger, LedgerView } from "../base/index.ts";
-import { type IdentifiedPod, type Pod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
+import {
+  fullName,
+  type IdentifiedPod,
+  isMirrorPod,
+  isStaticPod,
+  type Pod,
+  type PodStatus,
+  type PodUid,
+  uidOf,
+} from "../model/index.ts";
 import type { LocalViews, PodViewChange } from "../server/index.ts";
 import type { StatusStore } from "../status/index.ts";
 
@@ -9,8 +18,15 @@ export class PodViews implements LocalViews {
   readonly #ledger: Ledger<PodUid>;
   readonly #listeners = new Set<(change: PodViewChange) => void>();
   readonly #shown = new Map<PodUid, IdentifiedPod>();
+  readonly #wanted: () => readonly IdentifiedPod[];
 
-  constructor(ports: { readonly statuses: StatusStore; readonly ledger: Ledger<PodUid> }) {
+  constructor(ports: {
+    readonly statuses: StatusStore;
+    readonly ledger: Ledger<PodUid>;
+    /** Of all sources, mirrors too. */
+    readonly wanted: () => readonly IdentifiedPod[];
+  }) {
+    this.#wanted = ports.wanted;
     this.#statuses = ports.statuses;
     this.#ledger = ports.ledger;
     ports.statuses.onChange((pod, status) => this.#changed(pod, status));
@@ -18,6 +34,13 @@ export class PodViews implements LocalViews {
 
   pods(): readonly Pod[] {
     return [...this.#shown.values()].map((pod) => withStatus(pod, this.#statuses.get(uidOf(pod))));
+  }
+
+  ownUid(apiUid: string): PodUid {
+    const mirror = this.#wanted().find((pod) => pod.metadata.uid === apiUid && isMirrorPod(pod));
+    const name = mirror === undefined ? undefined : fullName(mirror);
+    const own = [...this.#shown.values()].find((pod) => isStaticPod(pod) && fullName(pod) === name);
+    return own === undefined ? (apiUid as PodUid) : uidOf(own);
   }
 
   watchPods(listener: (change: PodViewChange) => void): () => void {

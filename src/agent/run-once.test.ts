@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { testPod } from "../../test/support/pods.ts";
-import type { Pod, PodStatus } from "../model/index.ts";
+import type { Pod, PodStatus, PodUid } from "../model/index.ts";
 import type { LocalViews, PodViewChange } from "../server/index.ts";
 import type { RunningPods } from "./pods.ts";
 import { readRunOnceArgs, waitForPods } from "./run-once.ts";
@@ -14,6 +14,7 @@ class FakePods implements RunningPods {
   readonly #listeners = new Set<(change: PodViewChange) => void>();
   readonly views: LocalViews = {
     pods: () => [...this.#pods.values()],
+    ownUid: (apiUid) => apiUid as PodUid,
     watchPods: (listener) => {
       this.#listeners.add(listener);
       return () => this.#listeners.delete(listener);

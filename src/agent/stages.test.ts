@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
-import type { Pod } from "../model/index.ts";
+import type { Pod, PodUid } from "../model/index.ts";
 import type { LocalViews, PodViewChange } from "../server/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { Ending } from "./ending.ts";
@@ -93,6 +93,7 @@ test("late views: empty first; who listened already hears of every pod, then of 
   let announce: (change: PodViewChange) => void = () => {};
   const views: LocalViews = {
     pods: () => pods,
+    ownUid: () => "own" as PodUid,
     watchPods: (listener) => {
       announce = listener;
       return () => {};

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { silentLogger, TaskScope } from "../base/index.ts";
-import type { Pod } from "../model/index.ts";
+import type { Pod, PodUid } from "../model/index.ts";
 import { HealthRegistry, LocalSocketServer, type LocalViews, type PodViewChange } from "./index.ts";
 import { findPod } from "./pod-views.ts";
 import { WaitingChanges } from "./pod-watch.ts";
@@ -33,6 +33,9 @@ class FakePods implements LocalViews {
   }
   pods(): readonly Pod[] {
     return [...this.#pods.values()];
+  }
+  ownUid(apiUid: string): PodUid {
+    return apiUid as PodUid;
   }
   watchPods(listener: (change: PodViewChange) => void): () => void {
     this.#listeners.add(listener);

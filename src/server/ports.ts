@@ -5,6 +5,8 @@ import type { ObservedPod, Pod, PodUid } from "../model/index.ts";
 export interface LocalViews {
   /** Every pod the agent was told to run, with the status as the agent sees it now. */
   pods(): readonly Pod[];
+  /** Under which uid the agent runs what the API calls by this one: the uid of a mirror stands for its static pod. */
+  ownUid(apiUid: string): PodUid;
   /** Calls the listener for each change from now on until the returned function is called. */
   watchPods(listener: (change: PodViewChange) => void): () => void;
   ledger(uid: PodUid): LedgerView | undefined;

@@ -57,6 +57,7 @@ export async function serveNodeApi(
     {
       ...kubelet,
       rootDir: places.rootDir,
+      enableSystemLogQuery: kubelet.enableSystemLogQuery && gates.enabled("NodeLogQuery"),
       checkpoint: gates.enabled("ContainerCheckpoint"),
       flagz: gates.enabled("ComponentFlagz"),
       statusz: gates.enabled("ComponentStatusz"),

@@ -30,6 +30,12 @@ export class FakeViews implements LocalViews {
     return [...this.#pods.values()];
   }
 
+  readonly mirrors = new Map<string, PodUid>();
+
+  ownUid(apiUid: string): PodUid {
+    return this.mirrors.get(apiUid) ?? (apiUid as PodUid);
+  }
+
   watchPods(listener: (change: PodViewChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -7,7 +7,7 @@ import { requirePod, runningContainer } from "./pod-lookup.ts";
 import type { ApiCall, Mount } from "./router.ts";
 
 export interface RunPorts {
-  readonly views: Pick<LocalViews, "pods">;
+  readonly views: Pick<LocalViews, "pods" | "ownUid">;
   readonly runtimeViews: RuntimeViews;
   readonly runtime: Pick<RuntimeService, "execSync">;
 }
@@ -30,7 +30,7 @@ async function run({ params, query, response }: ApiCall, ports: RunPorts): Promi
   const signal = untilClientLeaves(response);
   const { uid } = requirePod(ports.views, namespace, name);
   const running =
-    wantedUid === undefined || wantedUid === uid
+    wantedUid === undefined || ports.views.ownUid(wantedUid) === uid
       ? await runningContainer(ports.runtimeViews, uid, container, signal)
       : undefined;
   if (running === undefined) throw new ApiError(500, `container not found (${JSON.stringify(container)})`);

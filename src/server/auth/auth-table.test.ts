@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { endpointsOf } from "../../../test/support/api-endpoints.ts";
 import { CertificateAuthority, type KeyPair } from "../../../test/support/certificates.ts";
 import { allOn, apiPorts, FakeViews, TestServer } from "../../../test/support/node-api.ts";
+import { upgrade } from "../../../test/support/spdy.ts";
 import { silentLogger, systemClock } from "../../base/index.ts";
 import { FakeRuntime } from "../../hollow/index.ts";
 import type { SubjectAccessReviewSpec } from "../../model/index.ts";
 import { nodeApiMounts } from "../api/node-api.ts";
+import type { Mount } from "../api/router.ts";
+import { containerLogsService } from "../logs/container-logs.ts";
 import { AccessAuthorizer } from "./access-authorizer.ts";
 import type { AuthorizationGrain } from "./attributes.ts";
 import { Gatekeeper } from "./gatekeeper.ts";
@@ -76,34 +80,69 @@ async function start(setting: Setting = {}) {
     clock: systemClock,
     log: silentLogger,
   });
-  const runtime = new FakeRuntime({ clock: systemClock }).runtime;
-  const mounts = nodeApiMounts({ ...allOn, flagz: true, statusz: true }, apiPorts({ runtime, views: new FakeViews() }));
   const tls = { cert: serving.certPem, key: serving.keyPem, ...(clientCa && { ca: authority.certPem }) };
-  return { server: await TestServer.start(mounts, { gate }, tls), reviews };
+  return { server: await TestServer.start(everything(), { gate }, tls), reviews };
 }
 
-/** One path per handler, with what it answers to somebody who may ask. */
-const endpoints: readonly (readonly [method: string, path: string, allowed: number])[] = [
-  ["GET", "/healthz", 200],
-  ["GET", "/healthz/ping", 200],
-  ["GET", "/pods", 200],
-  ["GET", "/runningpods/", 200],
-  ["GET", "/configz", 200],
-  ["GET", "/flagz", 200],
-  ["GET", "/statusz", 200],
+/** What each endpoint of the router answers to somebody who may ask; this node has no pods. */
+const answers: Readonly<Record<string, number>> = {
+  "GET /healthz": 200,
+  "GET /healthz/ping": 200,
+  "GET /pods/": 200,
+  "GET /runningpods/": 200,
+  "GET /configz": 200,
+  "GET /flagz": 200,
+  "GET /statusz": 200,
+  "GET /debug/flags/v": 406,
+  "GET /debug/pprof/{name*}": 404,
+  "GET /logs/": 200,
+  "GET /logs/{path*}": 404,
+  "GET /exec/{namespace}/{pod}/{container}": 400,
+  "POST /exec/{namespace}/{pod}/{container}": 400,
+  "GET /exec/{namespace}/{pod}/{uid}/{container}": 400,
+  "POST /exec/{namespace}/{pod}/{uid}/{container}": 400,
+  "GET /attach/{namespace}/{pod}/{container}": 400,
+  "POST /attach/{namespace}/{pod}/{container}": 400,
+  "GET /attach/{namespace}/{pod}/{uid}/{container}": 400,
+  "POST /attach/{namespace}/{pod}/{uid}/{container}": 400,
+  "GET /portForward/{namespace}/{pod}": 404,
+  "POST /portForward/{namespace}/{pod}": 404,
+  "GET /portForward/{namespace}/{pod}/{uid}": 404,
+  "POST /portForward/{namespace}/{pod}/{uid}": 404,
+  "POST /run/{namespace}/{pod}/{container}": 404,
+  "POST /run/{namespace}/{pod}/{uid}/{container}": 404,
+  "POST /checkpoint/{namespace}/{pod}/{container}": 404,
+  "GET /containerLogs/{namespace}/{pod}/{container}": 404,
+};
+
+/** What the router knows besides: methods, profiles, paths that lead nowhere. */
+const besides: readonly (readonly [method: string, path: string, allowed: number])[] = [
   ["PUT", "/debug/flags/v", 400],
   ["GET", "/debug/pprof/cmdline", 200],
-  ["GET", "/logs/no-such-file", 404],
-  ["GET", "/exec/a/b/c?output=1", 404],
-  ["POST", "/exec/a/b/c?output=1", 404],
-  ["POST", "/attach/a/b/c?output=1", 404],
-  ["POST", "/portForward/a/b", 404],
-  ["POST", "/run/a/b/c", 404],
-  ["POST", "/checkpoint/a/b/c", 404],
-  ["GET", "/containerLogs/a/b/c", 405],
   ["DELETE", "/pods", 405],
   ["GET", "/pods/unknown", 404],
+  ["GET", "/exec/a/b/c?output=1", 404],
+  ["POST", "/attach/a/b/c?output=1", 404],
 ];
+
+function everything(): Mount[] {
+  const runtime = new FakeRuntime({ clock: systemClock }).runtime;
+  const ports = apiPorts({ runtime, views: new FakeViews() });
+  const containerLogs = containerLogsService({ ...ports, splitStreams: false });
+  return [...nodeApiMounts({ ...allOn, flagz: true, statusz: true }, { ...ports, containerLogs })];
+}
+
+const endpoints: readonly (readonly [method: string, path: string, allowed: number | undefined])[] = [
+  ...endpointsOf(everything()).map(
+    ({ method, pattern, path }) => [method, path, answers[`${method} ${pattern}`]] as const,
+  ),
+  ...besides,
+];
+
+test("the table knows every endpoint of the router, and no other", () => {
+  const known = endpointsOf(everything()).map(({ method, pattern }) => `${method} ${pattern}`);
+  assert.deepEqual(known.toSorted(), Object.keys(answers).toSorted());
+});
 
 const credentials = {
   none: {},
@@ -148,6 +187,21 @@ for (const [who, anonymous, expected] of [
     }
   });
 }
+
+test("an upgrade is no way around the gate", async () => {
+  const { server } = await start({ anonymous: true });
+  await using _ = server;
+  for (const path of ["/exec/a/b/c?output=1", "/attach/a/b/c?output=1", "/portForward/a/b", "/pods", "/run/a/b/c"]) {
+    for (const protocol of ["SPDY/3.1", "websocket"]) {
+      const ask = (headers: Record<string, string>) =>
+        upgrade({ port: server.port, path, secure: true, headers }, { Upgrade: protocol });
+      const strangers = await ask({});
+      assert.deepEqual([strangers.type, strangers.type === "refused" && strangers.status], ["refused", 403], path);
+      const guess = await ask({ Authorization: "Bearer guess" });
+      assert.deepEqual([guess.type, guess.type === "refused" && guess.status], ["refused", 401], path);
+    }
+  }
+});
 
 test("anonymous is let in where it is allowed, and as AlwaysAllow says", async () => {
   const reviews = new FakeReviews();

@@ -9,7 +9,7 @@ import { splice } from "./splice.ts";
 import { forwardedPorts, streamOptions } from "./stream-options.ts";
 
 export interface StreamPorts {
-  readonly views: Pick<LocalViews, "pods">;
+  readonly views: Pick<LocalViews, "pods" | "ownUid">;
   readonly runtimeViews: RuntimeViews;
   readonly runtime: Pick<RuntimeService, "exec" | "attach" | "portForward">;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ async function exec(call: ApiCall, ports: StreamPorts): Promise<void> {
   const missing = new ApiError(500, `container not found (${JSON.stringify(name)})`);
   const cmd = call.query.getAll("command");
   await stream(call, ports, async (signal) => {
-    requireUid(call, uid, missing);
+    requireUid(call, ports, uid, missing);
     return await inRunning(ports, uid, name, missing, signal, (containerId) =>
       ports.runtime.exec({ containerId, cmd, ...options }, { signal }),
     );
@@ -63,7 +63,7 @@ async function attach(call: ApiCall, ports: StreamPorts): Promise<void> {
   const missing = new ApiError(500, `container ${name} not found in pod ${named.fullName}`);
   const tty = hasTerminal(named, name);
   await stream(call, ports, async (signal) => {
-    requireUid(call, named.uid, missing);
+    requireUid(call, ports, named.uid, missing);
     return await inRunning(ports, named.uid, name, missing, signal, (containerId) =>
       ports.runtime.attach({ containerId, ...options, stderr: options.stderr && !tty, tty }, { signal }),
     );
@@ -73,7 +73,7 @@ async function attach(call: ApiCall, ports: StreamPorts): Promise<void> {
 async function portForward(call: ApiCall, ports: StreamPorts): Promise<void> {
   const port = [...forwardedPorts(call.query, call.request.headers.upgrade)];
   const { uid, fullName } = requirePod(ports.views, call.params["namespace"] ?? "", call.params["pod"] ?? "");
-  requireUid(call, uid, new ApiError(404, "pod not found"));
+  requireUid(call, ports, uid, new ApiError(404, "pod not found"));
   await stream(call, ports, async (signal) => {
     const sandbox = await readySandbox(ports.runtimeViews, uid, signal);
     if (sandbox === undefined) throw new ApiError(500, `pod not found (${JSON.stringify(fullName)})`);
@@ -126,9 +126,9 @@ async function inRunning<Result>(
   }
 }
 
-function requireUid(call: ApiCall, uid: PodUid, otherwise: ApiError): void {
+function requireUid(call: ApiCall, { views }: StreamPorts, uid: PodUid, otherwise: ApiError): void {
   const asked = call.params["uid"];
-  if (asked !== undefined && asked !== uid) throw otherwise;
+  if (asked !== undefined && views.ownUid(asked) !== uid) throw otherwise;
 }
 
 /** Attaching takes the terminal the container has, whatever the client asks for. */

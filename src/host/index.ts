@@ -13,3 +13,4 @@ export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd.ts";
 export { type RunTool, runTool, ToolError } from "./tools.ts";
+export * from "./usage/index.ts";

@@ -1,0 +1,62 @@
+import { lstat, readdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface FileSystemUsage {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly usedBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+/** The file system that holds the path. */
+export async function readFileSystem(path: string): Promise<FileSystemUsage> {
+  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
+  return {
+    capacityBytes: blocks * bsize,
+    availableBytes: bavail * bsize,
+    usedBytes: (blocks - bfree) * bsize,
+    inodes: files,
+    inodesFree: ffree,
+  };
+}
+
+export interface DirectoryUsage {
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+/**
+ * What the files below a directory take on its own file system; a file with several names counts once. Looks at one
+ * entry after the other, so that a large tree takes long rather than much.
+ */
+export async function readDirectoryUsage(
+  path: string,
+  depth: "all" | "files directly in it",
+  signal: AbortSignal,
+): Promise<DirectoryUsage> {
+  const seen = new Set<number>();
+  const { dev } = await lstat(path);
+  let bytes = 0;
+  let inodes = 0;
+  const waiting = [path];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    signal.throwIfAborted();
+    const stats = await lstat(next).catch(() => undefined);
+    if (stats === undefined || stats.dev !== dev) continue;
+    if (stats.nlink > 1 && !stats.isDirectory()) {
+      if (seen.has(stats.ino)) continue;
+      seen.add(stats.ino);
+    }
+    const isTop = next === path;
+    if (depth === "all" || !isTop) {
+      bytes += stats.blocks * 512;
+      inodes++;
+    }
+    if (!stats.isDirectory() || (depth !== "all" && !isTop)) continue;
+    const entries = await readdir(next, { withFileTypes: true }).catch(() => []);
+    const wanted = depth === "all" ? entries : entries.filter((entry) => !entry.isDirectory());
+    for (const { name } of wanted) waiting.push(join(next, name));
+  }
+  return { bytes, inodes };
+}

@@ -1,0 +1,20 @@
+// What the machine, its cgroups and its files use, read from the kernel when somebody asks.
+export {
+  type CgroupDetails,
+  type CgroupReader,
+  type CgroupUsage,
+  type CpuUsage,
+  cgroupReader,
+  type DeviceIo,
+  type MemoryUsage,
+  type Pressure,
+  type Pressures,
+} from "./cgroup-usage.ts";
+export { type DirectoryUsage, type FileSystemUsage, readDirectoryUsage, readFileSystem } from "./files-usage.ts";
+export {
+  type InterfaceUsage,
+  readBootTime,
+  readCgroupOf,
+  readNetworkOf,
+  readTaskCount,
+} from "./machine-usage.ts";

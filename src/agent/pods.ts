@@ -16,7 +16,7 @@ import {
   sysctlHandler,
 } from "../pods/index.ts";
 import { defaultUserIdPool, type KnownServices, normalSysctlName, UserIds } from "../runtime/index.ts";
-import type { HealthRegistry, LocalViews, Reviews, RuntimeViews } from "../server/index.ts";
+import type { HealthRegistry, LocalViews, Reviews, RuntimeViews, StatsPorts } from "../server/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
 import { eventsTo } from "./event-log.ts";
@@ -28,6 +28,7 @@ import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
 import { startSources } from "./sources.ts";
+import { statisticsOf } from "./statistics.ts";
 import { keepCleaningOrphans, startVolumes } from "./volumes.ts";
 
 /** Everything the pods' side of the agent is built from. */
@@ -55,6 +56,7 @@ export interface RunningPods {
 /** What the doors need besides. */
 export interface StartedPods extends RunningPods {
   readonly runtimeViews: RuntimeViews;
+  readonly statistics: StatsPorts;
   /** undefined: there is no cluster whose API server could be asked. */
   readonly reviews: Reviews | undefined;
 }
@@ -225,7 +227,13 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     const problem = engine.runtimeStatus.runtimeProblem;
     return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };
   });
-  return { views: engine.views, runtimeViews: engine.observer, reviews, sourcesReady: () => mux.allReady() };
+  return {
+    views: engine.views,
+    runtimeViews: engine.observer,
+    statistics: statisticsOf(parts, { node, observer: engine.observer, volumes: volumes.volumes }),
+    reviews,
+    sourcesReady: () => mux.allReady(),
+  };
 }
 
 /** Most machines of one person never load the client for a cluster. */

@@ -2,7 +2,7 @@ import { normalize } from "node:path";
 import { type Clock, type Logger, TaskScope } from "../base/index.ts";
 import { type AgentConfig, NODELET_VERSION } from "../config/index.ts";
 import { claimDirectory, ensureDirectory, readCgroupLayout, readMachine, readSwaps } from "../host/index.ts";
-import { HealthRegistry, type LogVerbosity, type NodeApiPorts } from "../server/index.ts";
+import { Figures, HealthRegistry, type LogVerbosity, type NodeApiPorts } from "../server/index.ts";
 import { prepareDirectories } from "./directories.ts";
 import { openDoors } from "./doors.ts";
 import { Ending } from "./ending.ts";
@@ -90,11 +90,13 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   const views = new LateViews();
   const { configz, logControl } = around;
   const reviews = new LateReviews();
+  const figures = new Figures();
   const doorPorts: NodeApiPorts = {
     views,
     runtimeViews: views,
     runtime: link.cri.runtime,
     health,
+    figures,
     reviews,
     configz,
     commandLine: around.commandLine,
@@ -116,6 +118,7 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   const parts = { config, rootDir, clock, log, health, cri: link.cri, runtime, machine, cgroups, surroundings };
   const pods = await startPods(parts, podLoops);
   views.attach(pods.views, pods.runtimeViews);
+  figures.attach(pods.statistics, podLoops);
   if (pods.reviews !== undefined) reviews.attach(pods.reviews);
   log.info("Started nodelet");
   const { task } = around;

@@ -5,14 +5,18 @@ import type { RuntimeService } from "../cri/index.ts";
 import { openGate } from "./api/gate.ts";
 import { nodeApiMounts, readOnlyMounts } from "./api/node-api.ts";
 import { NodeServer } from "./api/node-server.ts";
+import type { Mount } from "./api/router.ts";
 import type { StatuszFacts } from "./api/zpages.ts";
 import { AccessAuthorizer } from "./auth/access-authorizer.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
 import type { Reviews } from "./auth/reviews.ts";
 import { TokenAuthenticator } from "./auth/token-authenticator.ts";
+import type { Figures } from "./figures.ts";
 import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
+import { metricMounts } from "./metrics/metric-mounts.ts";
 import type { LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
+import { statsService } from "./stats/stats-service.ts";
 import { LiveTls } from "./tls/live-tls.ts";
 import { type ServingFiles, servingFiles } from "./tls/serving-files.ts";
 import { tlsLimits } from "./tls/tls-options.ts";
@@ -22,6 +26,7 @@ export interface NodeApiPorts {
   readonly runtimeViews: RuntimeViews;
   readonly runtime: RuntimeService;
   readonly health: HealthRegistry;
+  readonly figures: Figures;
   /** Who tokens belong to and who may do what; asked only where the configuration says so. */
   readonly reviews: Reviews;
   readonly configz: () => unknown;
@@ -64,15 +69,15 @@ export async function serveNodeApi(
     },
     {
       ...ports,
-      onHealthAsked: () => {},
-      figures: [],
+      onHealthAsked: ports.figures.onHealthAsked,
+      figures: figureMounts(ports),
       containerLogs: containerLogsService({ ...ports, splitStreams: gates.enabled("PodLogsQuerySplitStreams") }),
       flags: withoutSecrets(config.flagTexts),
     },
   );
   const where = { host: kubelet.address, port: kubelet.port };
   const gate = gatekeeper(config, ports);
-  const onRequest = () => () => {};
+  const onRequest = ports.figures.http.watch("readwrite", () => clock.monotonic());
   const server = new NodeServer(where, { ...limits, ...(await live.read()) }, { mounts, gate, clock, log, onRequest });
   await server.listen();
   scope.spawn("node API", (signal) => server.serve(signal));
@@ -83,21 +88,29 @@ export async function serveNodeApi(
 /** Opens the API of the node for everybody: what only shows, in plain HTTP. */
 export async function serveReadOnly(
   { kubelet: { address: host, readOnlyPort: port } }: AgentConfig,
-  ports: Pick<NodeApiPorts, "views" | "health" | "clock" | "log">,
+  ports: Pick<NodeApiPorts, "views" | "health" | "figures" | "clock" | "log">,
   scope: TaskScope,
 ): Promise<void> {
   const { clock, log } = ports;
-  const mounts = readOnlyMounts({ ...ports, onHealthAsked: () => {}, figures: [] });
+  const mounts = readOnlyMounts({
+    ...ports,
+    onHealthAsked: ports.figures.onHealthAsked,
+    figures: figureMounts(ports),
+  });
   const server = new NodeServer({ host, port }, undefined, {
     mounts,
     gate: openGate,
     clock,
     log,
-    onRequest: () => () => {},
+    onRequest: ports.figures.http.watch("readonly", () => clock.monotonic()),
   });
   await server.listen();
   scope.spawn("read-only port", (signal) => server.serve(signal));
   log.info("Started to listen read-only", { address: host, port: server.port });
+}
+
+function figureMounts({ figures, log }: Pick<NodeApiPorts, "figures" | "log">): readonly Mount[] {
+  return [statsService(() => figures.statistics()), ...metricMounts(figures, log)];
 }
 
 const secretFlags: ReadonlySet<string> = new Set(["manifest-url-header", "storage-driver-password"]);

@@ -1,0 +1,40 @@
+import type { ApiCall } from "../api/router.ts";
+import { MetricText } from "./metric-text.ts";
+
+const contentType = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Answers with metrics, compressed for who can read that. */
+export async function sendMetrics(
+  { request, response }: Pick<ApiCall, "request" | "response">,
+  write: (text: MetricText) => Promise<void>,
+): Promise<void> {
+  const packs = /(^|,)\s*gzip\s*(;|,|$)/.test(request.headers["accept-encoding"] ?? "");
+  response.writeHead(200, { "Content-Type": contentType, ...(packs ? { "Content-Encoding": "gzip" } : {}) });
+  // Level 1: figures change all the time, so what they are packed into is thrown away at once.
+  const output = packs ? (await import("node:zlib")).createGzip({ level: 1 }) : response;
+  if (output !== response) output.pipe(response);
+  const text = new MetricText(
+    (piece) =>
+      new Promise((resolve, reject) => {
+        const onClose = (): void => reject(clientLeft);
+        response.once("close", onClose);
+        output.write(piece, (error) => {
+          response.off("close", onClose);
+          if (error) reject(error);
+          else resolve();
+        });
+        if (response.destroyed) onClose();
+      }),
+  );
+  try {
+    await write(text);
+    await text.flush();
+    output.end();
+  } catch (error) {
+    // The status is sent: all that is left is not to look complete.
+    response.destroy();
+    if (error !== clientLeft) throw error;
+  }
+}
+
+const clientLeft = new DOMException("the client has left", "AbortError");

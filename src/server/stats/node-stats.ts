@@ -1,0 +1,67 @@
+import type { TaskScope } from "../../base/index.ts";
+import { type InterfaceUsage, readNetworkOf } from "../../host/index.ts";
+import type { PodUid } from "../../model/index.ts";
+import { Aged } from "./aged.ts";
+import { FiguresTaker, type NodeFigures, type PodFigures } from "./figures.ts";
+import { type PodFiles, readPodFiles } from "./log-figures.ts";
+import type { StatsPorts } from "./ports.ts";
+import { type NodeDisk, readNodeDisk } from "./runtime-disk.ts";
+import { type PodVolumeFigures, VolumeFigures } from "./volume-figures.ts";
+
+const firstProcess = 1;
+const diskGoodForMs = 10_000;
+const filesGoodForMs = 20_000;
+
+/** All figures of this node, each taken when somebody asks and remembered for as long as it is good. */
+export class NodeStatistics {
+  readonly ports: StatsPorts;
+  readonly #figures: FiguresTaker;
+  readonly #disk: Aged<NodeDisk>;
+  readonly #files: Aged<ReadonlyMap<PodUid, PodFiles>>;
+  readonly #volumes: VolumeFigures;
+
+  constructor(scope: TaskScope, ports: StatsPorts) {
+    this.ports = ports;
+    const { clock, settings } = ports;
+    this.#figures = new FiguresTaker(ports);
+    this.#disk = new Aged(clock, diskGoodForMs, (signal) => readNodeDisk(ports, signal));
+    this.#files = new Aged(clock, filesGoodForMs, async (signal) =>
+      readPodFiles((await this.figures(signal)).pods, settings, signal),
+    );
+    this.#volumes = new VolumeFigures(scope, { ...ports, periodMs: settings.volumePeriodMs });
+  }
+
+  /** Processor, memory and swap of everything; at most a few seconds old. */
+  async figures(signal: AbortSignal): Promise<NodeFigures> {
+    return await this.#figures.take(signal);
+  }
+
+  async figuresWithRates(signal: AbortSignal): Promise<NodeFigures> {
+    return await this.#figures.takeWithRates(signal);
+  }
+
+  async disk(signal: AbortSignal): Promise<NodeDisk> {
+    return await this.#disk.get(signal);
+  }
+
+  async files(signal: AbortSignal): Promise<ReadonlyMap<PodUid, PodFiles>> {
+    return await this.#files.get(signal);
+  }
+
+  async volumes(pods: readonly PodFigures[], signal: AbortSignal): Promise<ReadonlyMap<PodUid, PodVolumeFigures>> {
+    return await this.#volumes.ofAll(
+      pods.map(({ uid }) => uid),
+      signal,
+    );
+  }
+
+  /** What is behind the sandbox's network interfaces; empty when it can't be seen or is the node's own network. */
+  networkOf({ sandbox }: PodFigures): readonly InterfaceUsage[] {
+    const [pid] = sandbox?.path === undefined ? [] : this.ports.cgroups.processes(sandbox.path);
+    return pid === undefined ? [] : readNetworkOf(pid, this.ports.settings.hostRoot);
+  }
+
+  nodeNetwork(): readonly InterfaceUsage[] {
+    return readNetworkOf(firstProcess, this.ports.settings.hostRoot);
+  }
+}

@@ -1,0 +1,114 @@
+/** The answer of /stats/summary; `time` and `startTime` are RFC 3339 to the second. */
+export interface Summary {
+  readonly node: NodeStats;
+  readonly pods: readonly PodStats[] | null;
+}
+
+export interface NodeStats {
+  readonly nodeName: string;
+  readonly systemContainers?: readonly ContainerStats[];
+  readonly startTime: string | null;
+  readonly cpu?: CpuStats | undefined;
+  readonly memory?: MemoryStats | undefined;
+  readonly io?: IoStats | undefined;
+  readonly network?: NetworkStats | undefined;
+  readonly fs?: FsStats | undefined;
+  readonly runtime?: { readonly imageFs?: FsStats | undefined; readonly containerFs?: FsStats | undefined };
+  readonly rlimit?: { readonly time: string; readonly maxpid?: number; readonly curproc?: number | undefined };
+  readonly swap?: SwapStats | undefined;
+}
+
+export interface PodStats {
+  readonly podRef: { readonly name: string; readonly namespace: string; readonly uid: string };
+  readonly startTime: string | null;
+  readonly containers: readonly ContainerStats[];
+  readonly cpu?: CpuStats | undefined;
+  readonly memory?: MemoryStats | undefined;
+  readonly io?: IoStats | undefined;
+  readonly network?: NetworkStats | undefined;
+  readonly volume?: readonly VolumeStats[];
+  readonly "ephemeral-storage"?: FsStats | undefined;
+  readonly process_stats?: { readonly process_count: number };
+  readonly swap?: SwapStats | undefined;
+}
+
+export interface ContainerStats {
+  readonly name: string;
+  readonly startTime: string | null;
+  readonly cpu?: CpuStats | undefined;
+  readonly memory?: MemoryStats | undefined;
+  readonly io?: IoStats | undefined;
+  readonly rootfs?: FsStats | undefined;
+  readonly logs?: FsStats | undefined;
+  readonly swap?: SwapStats | undefined;
+}
+
+export interface CpuStats {
+  readonly time: string;
+  readonly usageNanoCores?: number | undefined;
+  readonly usageCoreNanoSeconds?: number | undefined;
+  readonly psi?: PsiStats | undefined;
+}
+
+export interface MemoryStats {
+  readonly time: string;
+  readonly availableBytes?: number | undefined;
+  readonly usageBytes?: number;
+  readonly workingSetBytes?: number;
+  readonly rssBytes?: number;
+  readonly pageFaults?: number;
+  readonly majorPageFaults?: number;
+  readonly psi?: PsiStats | undefined;
+}
+
+export interface IoStats {
+  readonly time: string;
+  readonly psi: PsiStats;
+}
+
+export interface PsiStats {
+  readonly full: PsiShare;
+  readonly some: PsiShare;
+}
+
+export interface PsiShare {
+  /** Nanoseconds. */
+  readonly total: number;
+  readonly avg10: number;
+  readonly avg60: number;
+  readonly avg300: number;
+}
+
+export interface SwapStats {
+  readonly time: string;
+  readonly swapAvailableBytes?: number | undefined;
+  readonly swapUsageBytes?: number;
+}
+
+export interface InterfaceStats {
+  readonly name: string;
+  readonly rxBytes?: number;
+  readonly rxErrors?: number;
+  readonly txBytes?: number;
+  readonly txErrors?: number;
+}
+
+export interface NetworkStats extends InterfaceStats {
+  readonly time: string;
+  readonly interfaces: readonly InterfaceStats[];
+}
+
+export interface FsStats {
+  readonly time: string;
+  readonly availableBytes: number;
+  readonly capacityBytes: number;
+  readonly usedBytes: number;
+  readonly inodesFree: number;
+  readonly inodes: number;
+  readonly inodesUsed: number;
+}
+
+export interface VolumeStats extends FsStats {
+  readonly name: string;
+  readonly pvcRef?: { readonly name: string; readonly namespace: string };
+}

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { text } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import { systemClock } from "../../src/base/index.ts";
+import type { ContainerStats, Summary } from "../../src/server/stats/summary-types.ts";
+import { eventually } from "../support/agent.ts";
+import { freePort } from "../support/daemon.ts";
+import { metricValue, parseExposition, shrunkCounters } from "../support/exposition.ts";
+import { TestNode } from "../support/test-node.ts";
+
+const mebibyte = 1024 * 1024;
+const pod = "load-test-node";
+
+describe("statistics and metrics of a real node", { timeout: 200_000 }, () => {
+  let node: TestNode;
+  let port: number;
+
+  before(async () => {
+    port = await freePort();
+    node = await TestNode.start({
+      authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+      authorization: { mode: "AlwaysAllow" },
+      port,
+    });
+    await node.agent.apply("load", {
+      containers: [
+        node.shell("burn", "while :; do :; done", { resources: { limits: { cpu: "200m" } } }),
+        node.shell("fill", "dd if=/dev/zero of=/dev/shm/big bs=1M count=40 2>/dev/null; sleep 1d"),
+        node.shell("write", "dd if=/dev/zero of=/big bs=1M count=20 2>/dev/null; seq 1 20000; sleep 1d"),
+      ],
+    });
+    await node.agent.until("load", "it runs", ({ status }) => status?.phase === "Running");
+  });
+  after(async () => {
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  const ask = async (path: string): Promise<string> => {
+    const sent = request({ host: "127.0.0.1", port, path, rejectUnauthorized: false, agent: false }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    const body = await text(response);
+    assert.equal(response.statusCode, 200, body);
+    return body;
+  };
+  const summary = async (query = ""): Promise<Summary> => JSON.parse(await ask(`/stats/summary${query}`)) as Summary;
+  const containerOf = ({ pods }: Summary, name: string): ContainerStats | undefined =>
+    pods?.find(({ podRef }) => podRef.name === pod)?.containers.find((container) => container.name === name);
+
+  test("a container that works, one that fills memory and one that writes are seen to", async () => {
+    const seen = await eventually(
+      async () => {
+        const found = await summary();
+        const [fill, write] = [containerOf(found, "fill"), containerOf(found, "write")];
+        const isFull = (fill?.memory?.workingSetBytes ?? 0) > 40 * mebibyte;
+        // The runtime looks at what containers have written every ten seconds.
+        const isWritten = (write?.rootfs?.usedBytes ?? 0) > 20 * mebibyte && (write?.logs?.usedBytes ?? 0) > 500_000;
+        return isFull && isWritten ? found : undefined;
+      },
+      "what was filled and written shows",
+      60_000,
+    );
+    const burn = containerOf(seen, "burn");
+    const fill = containerOf(seen, "fill");
+    const found = seen.pods?.find(({ podRef }) => podRef.name === pod);
+    assert.ok((burn?.cpu?.usageNanoCores ?? 0) > 0.02e9, JSON.stringify(burn?.cpu));
+    assert.ok((burn?.cpu?.usageNanoCores ?? 0) < 0.4e9, "a limit of 200 millicores");
+    assert.ok((fill?.memory?.workingSetBytes ?? 0) < 60 * mebibyte);
+    assert.ok((burn?.memory?.workingSetBytes ?? mebibyte * 100) < 20 * mebibyte);
+    assert.ok((found?.memory?.usageBytes ?? 0) >= (fill?.memory?.usageBytes ?? 0));
+    assert.ok((found?.["ephemeral-storage"]?.usedBytes ?? 0) > 20 * mebibyte);
+    assert.ok((found?.process_stats?.process_count ?? 0) >= 3);
+    assert.ok(found?.network?.interfaces.some(({ name }) => name === "eth0"));
+    assert.ok((seen.node.cpu?.usageCoreNanoSeconds ?? 0) > (found?.cpu?.usageCoreNanoSeconds ?? 0));
+    assert.ok((seen.node.runtime?.imageFs?.usedBytes ?? 0) > 0);
+    assert.ok((seen.node.rlimit?.curproc ?? 0) > 1);
+  });
+
+  test("the rate is what the counter grew by, and metrics tell the same", async () => {
+    const labels = { container: "burn", namespace: "default", pod };
+    const scrape = async () => parseExposition(await ask("/metrics/resource"));
+    const first = await scrape();
+    const before = metricValue(first, "container_cpu_usage_seconds_total", labels);
+    const second = await eventually(
+      async () => {
+        const next = await scrape();
+        return metricValue(next, "container_cpu_usage_seconds_total", labels) > before + 0.2 ? next : undefined;
+      },
+      "the counter grows",
+      60_000,
+    );
+    assert.deepEqual(shrunkCounters(first, second), []);
+    const sampleOf = (families: typeof first) =>
+      families.get("container_cpu_usage_seconds_total")?.samples.find((each) => each.labels["container"] === "burn");
+    const elapsed = ((sampleOf(second)?.at ?? 0) - (sampleOf(first)?.at ?? 0)) / 1000;
+    const cores = ((sampleOf(second)?.value ?? 0) - (sampleOf(first)?.value ?? 0)) / elapsed;
+    assert.ok(cores > 0.02 && cores < 0.35, `${cores} cores`);
+    const fill = metricValue(second, "container_memory_working_set_bytes", { ...labels, container: "fill" });
+    assert.ok(fill > 40 * mebibyte && fill < 60 * mebibyte);
+    const started = metricValue(second, "container_start_time_seconds", labels) * 1000;
+    assert.ok(started < systemClock.now() && started > systemClock.now() - 600_000);
+    assert.ok(metricValue(second, "node_memory_working_set_bytes") > fill);
+    assert.equal(metricValue(second, "resource_scrape_error"), 0);
+  });
+
+  test("asking for processor and memory alone is shorter", async () => {
+    const short = await summary("?only_cpu_and_memory=true");
+    assert.equal(short.node.fs, undefined);
+    assert.ok((containerOf(short, "fill")?.memory?.workingSetBytes ?? 0) > 40 * mebibyte);
+    assert.equal(containerOf(short, "fill")?.logs, undefined);
+  });
+});

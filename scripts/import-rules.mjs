@@ -21,5 +21,5 @@ export const allowedImports = {
   localapi: [...ground, "kube"],
   hollow: [...ground, "cri"],
   cli: config,
-  "main.ts": [...config, "agent", "cli"],
+  "main.ts": [...config, "agent", "cli", "localapi"],
 };

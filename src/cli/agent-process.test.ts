@@ -25,3 +25,20 @@ test("the agent accepts the configuration that up writes, without a warning", as
     },
   );
 });
+
+test("with an API server, the agent believes its certificates and asks it who may do what", async () => {
+  const layout = layoutOf("/var/lib/nodelet");
+  const api = { kubeconfig: "/var/lib/nodelet/api/node-vm.kubeconfig", clientCaFile: "/var/lib/nodelet/api/ca.crt" };
+  const settings = { manifests: "/srv/pods", runtimeEndpoint: layout.endpoint, api };
+  const text = JSON.stringify(agentConfig(layout, settings, { api: 10250, health: 10248 }));
+  const flags = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`, `--kubeconfig=${api.kubeconfig}`];
+  const loaded = await loadConfig(flags, memoryIo({ [layout.agentConfig]: text }));
+  assert.ok(loaded.kind === "config", JSON.stringify(loaded));
+  assert.deepEqual(loaded.config.warnings, []);
+  const { authentication, authorization, address } = loaded.config.kubelet;
+  assert.equal(authentication.x509.clientCAFile, api.clientCaFile);
+  assert.equal(authentication.anonymous.enabled, false);
+  assert.equal(authentication.webhook.enabled, true);
+  assert.equal(authorization.mode, "Webhook");
+  assert.equal(address, "127.0.0.1");
+});

@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { mkdir, open, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../base/index.ts";
+import type { ApiAccess } from "./api-process.ts";
 import { LocalClient } from "./local-client.ts";
 import {
   identify,
@@ -12,6 +12,7 @@ import {
   type ProcessIdentity,
   spawnDetached,
 } from "./machine/index.ts";
+import { usablePort } from "./ports.ts";
 
 /** The agent ended although nobody asked it to; the message has the end of its log. */
 export class AgentEndedError extends Error {
@@ -21,6 +22,8 @@ export class AgentEndedError extends Error {
 export interface AgentSettings {
   readonly manifests: string;
   readonly runtimeEndpoint: string;
+  /** Present when the machine has an API server. */
+  readonly api?: ApiAccess;
 }
 
 /** The agent's local socket. */
@@ -42,6 +45,7 @@ export async function startAgent(
   await writeFile(layout.agentConfig, `${JSON.stringify(config, undefined, 2)}\n`);
   const log = await open(layout.agentLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
   const args = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`];
+  if (settings.api !== undefined) args.push(`--kubeconfig=${settings.api.kubeconfig}`);
   const pid = await spawnDetached(join(home, "bin", "nodelet"), args, log).finally(() => log.close());
   const agent = await identify(pid);
   if (agent === undefined) throw await agentEnded(layout);
@@ -76,12 +80,19 @@ export async function agentEnded(layout: MachineLayout): Promise<AgentEndedError
 }
 
 /** What the agent was last started with. */
-export async function configuredSettings(layout: MachineLayout): Promise<AgentSettings> {
+export async function configuredSettings(
+  layout: MachineLayout,
+): Promise<Pick<AgentSettings, "manifests" | "runtimeEndpoint"> & { readonly hasApi: boolean }> {
   const config = JSON.parse(await readFile(layout.agentConfig, "utf8"));
-  return { manifests: config.staticPodPath, runtimeEndpoint: config.containerRuntimeEndpoint };
+  const clientCaFile: string | undefined = config.authentication?.x509?.clientCAFile;
+  return {
+    manifests: config.staticPodPath,
+    runtimeEndpoint: config.containerRuntimeEndpoint,
+    hasApi: clientCaFile !== undefined,
+  };
 }
 
-/** A KubeletConfiguration for a machine of one person: no API server, open to nobody but root's local socket. */
+/** A KubeletConfiguration for a machine of one person: open to its own API server, if it has one, and root's local socket. */
 export function agentConfig(
   layout: MachineLayout,
   settings: AgentSettings,
@@ -99,8 +110,7 @@ export function agentConfig(
     port: ports.api,
     healthzBindAddress: "127.0.0.1",
     healthzPort: ports.health,
-    authentication: { webhook: { enabled: false }, anonymous: { enabled: false } },
-    authorization: { mode: "AlwaysAllow" },
+    ...accessRules(settings.api),
     failSwapOn: false,
     // Our images cannot be pulled again, and a person's disk may well be nearly full.
     imageGCHighThresholdPercent: 100,
@@ -108,20 +118,14 @@ export function agentConfig(
   };
 }
 
-/** The port itself, or another one when a program of this machine has it already. */
-async function usablePort(preferred: number): Promise<number> {
-  return (await listenBriefly(preferred)) ?? (await listenBriefly(0)) ?? preferred;
-}
-
-function listenBriefly(port: number): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(undefined));
-    server.listen(port, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" ? address?.port : undefined));
-    });
-  });
+/** Who may speak to the agent's HTTPS port: its API server and whom that one allows; without one, nobody. */
+export function accessRules(api: ApiAccess | undefined): object {
+  const anonymous = { enabled: false };
+  if (api === undefined) {
+    return { authentication: { webhook: { enabled: false }, anonymous }, authorization: { mode: "AlwaysAllow" } };
+  }
+  const x509 = { clientCAFile: api.clientCaFile };
+  return { authentication: { webhook: { enabled: true }, anonymous, x509 }, authorization: { mode: "Webhook" } };
 }
 
 function isNotListening(error: unknown): boolean {

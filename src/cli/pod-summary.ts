@@ -14,6 +14,8 @@ export interface PodSummary {
   /** Ready, or ended well: nothing is left to wait for. */
   readonly settled: boolean;
   readonly failed: boolean;
+  /** It came through the API, not from a manifest of this machine. */
+  readonly isOfApi: boolean;
 }
 
 export interface ContainerSummary {
@@ -47,6 +49,7 @@ export function summarize(pod: Pod): PodSummary {
     containers,
     settled: status?.phase === "Succeeded" || (status?.phase === "Running" && readyCondition),
     failed: status?.phase === "Failed",
+    isOfApi: metadata?.annotations?.["kubernetes.io/config.source"] === "api",
   };
 }
 

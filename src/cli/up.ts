@@ -1,7 +1,9 @@
 import { once } from "node:events";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { isAbort, messageOf, TaskScope } from "../base/index.ts";
 import { agentClient, agentEnded, configuredSettings, startAgent, untilAnswering } from "./agent-process.ts";
+import { type ApiAccess, ensureApi, stopApi } from "./api-process.ts";
 import { defaultStateDir, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
 import { type Command, type CommandIo, UsageError } from "./io.ts";
 import {
@@ -17,20 +19,23 @@ import { PodView } from "./pod-view.ts";
 import { prepareRuntime } from "./runtime-setup.ts";
 
 const usage = `usage: nodelet up [--manifests DIR] [--detach] [--timeout SECONDS] [--state-dir DIR]
-                  [--container-runtime-endpoint unix:///PATH]
-Runs the pods of a directory on this machine, with a containerd of its own, and shows them until Ctrl-C.
+                  [--container-runtime-endpoint unix:///PATH] [--no-api]
+Runs the pods of a directory on this machine, with a containerd and an API server of its own, and shows them until
+Ctrl-C. kubectl works with DIR/api/admin.kubeconfig below the state directory.
   --manifests DIR   files with one Pod each; changes are followed (default: the examples)
   --detach          return when all pods are ready or completed, and leave them running
   --timeout SECONDS how long --detach waits (default 180)
-  --state-dir DIR   where containerd and the agent keep their files (default ${defaultStateDir})
+  --state-dir DIR   where containerd, the API server and the agent keep their files (default ${defaultStateDir})
   --container-runtime-endpoint unix:///PATH
                     use this container runtime (cgroupfs driver) instead of starting one
+  --no-api          leave the API server out: no kubectl, 65 MB less
 `;
 
 interface UpOptions {
   readonly layout: MachineLayout;
   readonly manifests: string;
   readonly endpoint: string | undefined;
+  readonly hasApi: boolean;
   readonly detach: boolean;
   readonly timeoutMs: number;
 }
@@ -57,6 +62,7 @@ function readUpOptions(args: readonly string[], io: CommandIo): UpOptions | "hel
     timeout: { type: "string", default: "180" },
     "state-dir": { type: "string", default: defaultStateDir },
     "container-runtime-endpoint": { type: "string" },
+    "no-api": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   });
   if (options.help) return "help";
@@ -68,6 +74,7 @@ function readUpOptions(args: readonly string[], io: CommandIo): UpOptions | "hel
     layout: layoutOf(pathFrom(io, options["state-dir"])),
     manifests: pathFrom(io, options.manifests),
     endpoint,
+    hasApi: !options["no-api"],
     detach: options.detach,
     timeoutMs: seconds("timeout", options.timeout),
   };
@@ -79,23 +86,45 @@ async function ensureAgent(options: UpOptions, io: CommandIo): Promise<ProcessId
   const progress = (step: string): void => void io.stderr.write(`nodelet: ${step}\n`);
   const running = await processOf(layout, "agent");
   if (running !== undefined) {
-    const current = await configuredSettings(layout);
-    const wanted = { manifests, runtimeEndpoint: options.endpoint ?? layout.endpoint };
-    if (current.manifests !== wanted.manifests || current.runtimeEndpoint !== wanted.runtimeEndpoint) {
-      throw new Error(
-        `an agent already runs the pods of ${current.manifests} on ${current.runtimeEndpoint}, ` +
-          `asked for were those of ${wanted.manifests} on ${wanted.runtimeEndpoint}; remove it first with "nodelet down"`,
-      );
-    }
+    await refuseOtherSettings(options);
     progress(`the agent is already running (process ${running.pid})`);
+    await apiFor(options, io, progress);
     await untilAnswering(layout, running, io.clock, io.signal);
     return running;
   }
   const runtimeEndpoint = await prepareRuntime(layout, options.endpoint, io, progress);
+  const api = await apiFor(options, io, progress);
   progress("starting the agent");
-  const agent = await startAgent(layout, { manifests, runtimeEndpoint }, io.home, io.clock, io.signal);
+  const settings = { manifests, runtimeEndpoint, ...(api !== undefined && { api }) };
+  const agent = await startAgent(layout, settings, io.home, io.clock, io.signal);
   progress(`running the pods of ${manifests}; the agent logs to ${layout.agentLog}`);
   return agent;
+}
+
+async function refuseOtherSettings({ layout, manifests, endpoint, hasApi }: UpOptions): Promise<void> {
+  const current = await configuredSettings(layout);
+  const wanted = { manifests, runtimeEndpoint: endpoint ?? layout.endpoint, hasApi };
+  const described = (settings: typeof wanted): string =>
+    `${settings.manifests} on ${settings.runtimeEndpoint}${settings.hasApi ? "" : " without an API server"}`;
+  if (described(current) === described(wanted)) return;
+  throw new Error(
+    `an agent already runs the pods of ${described(current)}, ` +
+      `asked for were those of ${described(wanted)}; remove it first with "nodelet down"`,
+  );
+}
+
+/** The machine's API server, running; undefined when there shall be none. */
+async function apiFor(
+  { layout, hasApi }: UpOptions,
+  io: CommandIo,
+  progress: (step: string) => void,
+): Promise<ApiAccess | undefined> {
+  if (!hasApi) return undefined;
+  // The agent calls its node the same.
+  const nodeName = hostname().trim().toLowerCase();
+  const api = await ensureApi(layout, nodeName, io.home, io.clock, io.signal);
+  progress(`kubectl works with: export KUBECONFIG=${layout.adminKubeconfig}`);
+  return api;
 }
 
 /** Feeds the view until the scope stops; an agent that ends takes the scope with it. */
@@ -135,6 +164,7 @@ async function showUntilStopped(options: UpOptions, agent: ProcessIdentity, io: 
   }
   io.stderr.write("\nnodelet: stopping the agent\n");
   await stopProcess(agent, 20_000, io.clock);
+  await stopApi(layout, io.clock);
   io.stdout.write(`${stillRunning(options)}\n`);
   return 0;
 }
@@ -152,7 +182,8 @@ async function waitSettled(
   follow(scope, options.layout, agent, view, io);
   for (;;) {
     if (scope.signal.aborted) throw io.signal.aborted ? io.signal.reason : causeOf(scope.signal.reason);
-    const { pods } = view;
+    // What came by kubectl is not ours to wait for.
+    const pods = view.pods.filter(({ isOfApi }) => !isOfApi);
     const failed = pods.filter((pod) => pod.failed);
     const unsettled = pods.filter((pod) => !pod.settled);
     if (failed.length > 0) throw new Error(`failed: ${failed.map(describe).join("; ")}`);

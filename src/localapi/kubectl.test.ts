@@ -1,29 +1,12 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
+import { Kubectl, withoutKubectl } from "../../test/support/kubectl.ts";
 import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
 import { FakeKubelet } from "./fake-kubelet.ts";
 import { type LocalApi, startLocalApi } from "./start.ts";
-
-interface Ran {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly code: number;
-}
-
-function run(command: string, args: readonly string[], env: Record<string, string>): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(command, [...args], { env, timeout: 60_000 }, (error, stdout, stderr) =>
-      resolve({ stdout, stderr, code: error === null ? 0 : typeof error.code === "number" ? error.code : 1 }),
-    );
-  });
-}
-
-const { code: found } = await run("kubectl", ["version", "--client"], { PATH: process.env["PATH"] ?? "" });
 
 const manifest = (labels: string): string => `
 apiVersion: v1
@@ -39,12 +22,12 @@ spec:
     ports: [{containerPort: 80}]
 `;
 
-const isMissing = found !== 0 && process.env["CI"] !== "true";
-describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false }, () => {
+describe("kubectl", { skip: withoutKubectl }, () => {
   const scope = new TaskScope();
   let api: LocalApi;
   let kubelet: FakeKubelet;
   let directory: string;
+  let user: Kubectl;
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), "kubectl-test-"));
@@ -52,6 +35,7 @@ describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false
     api = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
     kubelet = await FakeKubelet.start(api.caPem);
     await writeFile(join(directory, "kubeconfig"), await api.adminKubeconfig());
+    user = new Kubectl(join(directory, "kubeconfig"), directory);
     await writeFile(join(directory, "node.json"), JSON.stringify(readyNode(kubelet.port)));
   });
   after(async () => {
@@ -61,41 +45,8 @@ describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false
     await rm(directory, { recursive: true });
   });
 
-  function environment(): Record<string, string> {
-    const path = process.env["PATH"] ?? "";
-    return {
-      PATH: path,
-      KUBECONFIG: join(directory, "kubeconfig"),
-      HOME: directory,
-      EDITOR: join(directory, "editor"),
-    };
-  }
-
-  async function kubectl(...args: readonly string[]): Promise<Ran> {
-    return await run("kubectl", args, environment());
-  }
-
-  async function succeed(...args: readonly string[]): Promise<string> {
-    const { stdout, stderr, code } = await kubectl(...args);
-    assert.equal(code, 0, `kubectl ${args.join(" ")}: ${stderr}`);
-    return stdout;
-  }
-
-  /** A command that goes on until it is no longer needed. */
-  function start(...args: readonly string[]): Disposable & { line(pattern: RegExp): Promise<string> } {
-    const child = spawn("kubectl", args, { env: environment(), stdio: ["ignore", "pipe", "ignore"] });
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    return {
-      async line(pattern) {
-        for (;;) {
-          const { value, done } = await lines.next();
-          if (done) throw new Error(`kubectl ${args.join(" ")} ended without a line like ${pattern}`);
-          if (pattern.test(value)) return value;
-        }
-      },
-      [Symbol.dispose]: () => child.kill("SIGKILL"),
-    };
-  }
+  const kubectl = (...args: readonly string[]) => user.run(...args);
+  const succeed = (...args: readonly string[]) => user.succeed(...args);
 
   const file = async (name: string, content: string): Promise<string> => {
     await writeFile(join(directory, name), content);
@@ -125,6 +76,13 @@ describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false
     );
     assert.notEqual(code, 0);
     assert.match(stderr, /unknown field "spec\.containers\[0\]\.imagee"/);
+  });
+
+  test("apply takes a list, and checks what is in it as strictly", async () => {
+    const map = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+    assert.equal(await user.apply(map("one"), map("two")), "configmap/one created\nconfigmap/two created\n");
+    await assert.rejects(user.apply({ ...map("three"), dada: {} }), /unknown field "dada"/);
+    await succeed("delete", "configmap", "one", "two");
   });
 
   test("get and describe show the pod and the node as they are", async () => {
@@ -183,11 +141,11 @@ describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false
 
   test("exec and port-forward reach the kubelet by a protocol it speaks", async () => {
     // The fake kubelet echoes bytes, so what follows the handshake is no conversation; what counts is what arrives.
-    using exec = start("exec", "web", "--", "ls", "-l");
+    await using exec = user.start("exec", "web", "--", "ls", "-l");
     await kubelet.arrival("POST /exec/default/web/main?output=1&error=1&command=ls&command=-l");
     await succeed("patch", "pod", "web", "--subresource=status", "-p", '{"status":{"phase":"Running"}}');
-    using forward = start("port-forward", "pod/web", ":80");
-    const line = await forward.line(/^Forwarding from 127\.0\.0\.1:(\d+) -> 80/);
+    await using forward = user.start("port-forward", "pod/web", ":80");
+    const line = await forward.says(/^Forwarding from 127\.0\.0\.1:(\d+) -> 80/);
     assert.ok(line);
     await kubelet.arrival("POST /portForward/default/web");
     assert.ok(exec);
@@ -208,16 +166,16 @@ describe("kubectl", { skip: isMissing ? "kubectl is not on this machine" : false
   });
 
   test("get --watch follows", async () => {
-    using watch = start("get", "configmaps", "--watch", "--no-headers");
-    await watch.line(/^ssa +1/);
+    await using watch = user.start("get", "configmaps", "--watch", "--no-headers");
+    await watch.says(/^ssa +1/m);
     await succeed(
       "apply",
       "-f",
       await file("new.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: followed}\n"),
     );
-    await watch.line(/^followed +0/);
+    await watch.says(/^followed +0/m);
     await succeed("patch", "configmap", "followed", "-p", '{"data":{"a":"1"}}');
-    await watch.line(/^followed +1/);
+    await watch.says(/^followed +1/m);
   });
 
   test("delete waits until the pod is gone", async () => {

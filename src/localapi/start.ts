@@ -35,6 +35,8 @@ export interface LocalApiOptions {
   readonly binder?: "on" | "off";
   /** "off" leaves the signing requests of kubelets to be approved by hand. */
   readonly approveKubelets?: "on" | "off";
+  /** Where every kubelet is reached, whatever address its node tells: on one machine they may listen on loopback only. */
+  readonly kubeletHost?: string;
   /** How many changes watches may resume from; older ones answer 410. */
   readonly keptChanges?: number;
 }
@@ -72,7 +74,8 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
     keptChanges: options.keptChanges ?? 5000,
     onListenerError: (error) => log.error("A controller of the local API failed", error),
   });
-  const world: World = { store, clock, strategyOf };
+  const { kubeletHost } = options;
+  const world: World = { store, clock, strategyOf, ...(kubeletHost !== undefined && { kubeletHost }) };
   bootstrap(world);
   const stops = [runNamespaces(world, authority.certPem), runGarbageCollection(world)];
   if (options.binder !== "off") stops.push(runBinder(world));

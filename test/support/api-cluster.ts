@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
+import { accessRules } from "../../src/cli/agent-process.ts";
 import { type KubeClient, KubeClients, loadKubeconfig, resources } from "../../src/kube/index.ts";
 import { type LocalApi, startLocalApi } from "../../src/localapi/index.ts";
 import type { IdentifiedPod, Pod, PodSpec } from "../../src/model/index.ts";
@@ -32,7 +33,9 @@ export class ApiCluster implements AsyncDisposable {
   static async start(containerd: TestContainerd, config: object = {}): Promise<ApiCluster> {
     const scope = new TaskScope();
     const listen = { host: "127.0.0.1", port: 0 };
-    const api = await startLocalApi({ listen, clock: systemClock, log: silentLogger, scope });
+    const api = await startLocalApi({
+      ...{ listen, clock: systemClock, log: silentLogger, scope, kubeletHost: listen.host },
+    });
     const outage = await Outage.before(api.url);
     const adminKubeconfig = join(containerd.stateDir, "admin.kubeconfig");
     await writeFile(adminKubeconfig, await api.adminKubeconfig());
@@ -44,7 +47,10 @@ export class ApiCluster implements AsyncDisposable {
       { userAgent: "test", main: limits, events: limits, heartbeatTimeoutMs: 10_000 },
       { clock: systemClock, log: silentLogger, environment: {} },
     );
-    const agent = await TestAgent.start(containerd, config, [`--kubeconfig=${nodeKubeconfig}`]);
+    const clientCaFile = join(containerd.stateDir, "ca.crt");
+    await writeFile(clientCaFile, api.caPem);
+    const access = accessRules({ kubeconfig: nodeKubeconfig, clientCaFile });
+    const agent = await TestAgent.start(containerd, { ...access, ...config }, [`--kubeconfig=${nodeKubeconfig}`]);
     return new ApiCluster({ api, agent, outage, admin: clients.main, adminKubeconfig }, async () => {
       await agent[Symbol.asyncDispose]();
       clients[Symbol.dispose]();

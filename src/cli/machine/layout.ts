@@ -23,6 +23,10 @@ export interface MachineLayout {
   readonly agentConfig: string;
   readonly agentRoot: string;
   readonly agentLog: string;
+  /** Of the local API server: its objects, keys and certificates, and the kubeconfigs. */
+  readonly apiDir: string;
+  readonly apiLog: string;
+  readonly adminKubeconfig: string;
   readonly podLogsDir: string;
   readonly manifestsDir: string;
   /** Name of the CNI network; it marks our iptables rules and cached CNI results. */
@@ -61,6 +65,9 @@ export function layoutOf(stateDir: string): MachineLayout {
     agentConfig: join(stateDir, "kubelet-config.yaml"),
     agentRoot: join(stateDir, "agent"),
     agentLog: join(stateDir, "agent.log"),
+    apiDir: join(stateDir, "api"),
+    apiLog: join(stateDir, "api.log"),
+    adminKubeconfig: join(stateDir, "api", "admin.kubeconfig"),
     podLogsDir: join(stateDir, "pod-logs"),
     manifestsDir: join(stateDir, "manifests"),
     network: `nodelet-${id}`,

@@ -72,6 +72,10 @@ for (const { argv, role } of [
   { argv: ["node", "--enable-source-maps", "dist/nodelet.mjs", `--root-dir=${layout.agentRoot}`], role: "agent" },
   { argv: ["grep", `--root-dir=${layout.agentRoot}`], role: undefined },
   { argv: ["node", "dist/nodelet.mjs", `--root-dir=${layout.agentRoot}-2`], role: undefined },
+  { argv: ["node", "dist/nodelet.mjs", "api-server", `--dir=${layout.apiDir}`], role: "api" },
+  { argv: ["/bin/sh", "/opt/bin/keep-running", "nodelet", "api-server", `--dir=${layout.apiDir}`], role: "api-keeper" },
+  { argv: ["/bin/sh", "/opt/bin/nodelet", "api-server", `--dir=${layout.apiDir}`], role: undefined },
+  { argv: ["node", "dist/nodelet.mjs", "api-server", `--dir=${layout.apiDir}-2`], role: undefined },
   { argv: [""], role: undefined },
 ]) {
   test(`"${argv.join(" ")}" is ${role ?? "not ours"}`, () => assert.equal(roleOf(argv, layout), role));

@@ -12,7 +12,7 @@ export interface ProcessIdentity {
   readonly startTicks: string;
 }
 
-export type MachineRole = "agent" | "containerd" | "shim";
+export type MachineRole = "agent" | "containerd" | "shim" | "api" | "api-keeper";
 
 export interface MachineProcess extends ProcessIdentity {
   readonly role: MachineRole;
@@ -24,6 +24,10 @@ export function roleOf(argv: readonly string[], layout: MachineLayout): MachineR
   if (program === "containerd" && follows(argv, "--config", layout.containerdConfig)) return "containerd";
   if (program.startsWith("containerd-shim") && follows(argv, "-address", layout.containerdSocket)) return "shim";
   if (argv.includes(`--root-dir=${layout.agentRoot}`) && (program === "node" || program === "nodelet")) return "agent";
+  if (argv.includes(`--dir=${layout.apiDir}`)) {
+    if (program === "node") return "api";
+    if (program === "sh" && basename(argv[1] ?? "") === "keep-running") return "api-keeper";
+  }
   return undefined;
 }
 

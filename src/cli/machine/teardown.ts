@@ -34,8 +34,10 @@ export async function removeMachine(layout: MachineLayout, settings: TeardownSet
   if (marker === undefined && (await machineProcesses(layout)).length === 0) return false;
 
   // First those who would start things again, then the containers, and last what they stood on.
-  settings.report("stopping the agent");
+  settings.report("stopping the agent and the API server");
   await stopRole(layout, "agent", 20_000, clock);
+  await stopRole(layout, "api-keeper", 5_000, clock);
+  await stopRole(layout, "api", 5_000, clock);
   settings.report("stopping containers");
   if (marker?.runtime.type === "external") await removeExternalPods(layout, marker.runtime.endpoint, clock);
   const containers = await readContainers(layout);

@@ -43,7 +43,7 @@ export function pathHandler(signer: TokenSigner): (path: PathRequest, request: A
           id_token_signing_alg_values_supported: ["ES256"],
         });
       default:
-        return path.startsWith("/openapi/") ? openApi(path) : discover(path, accept);
+        return path.startsWith("/openapi/") ? openApi(path, accept) : discover(path, accept);
     }
   };
 }

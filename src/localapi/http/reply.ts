@@ -5,6 +5,7 @@ import type { JsonObject } from "../json.ts";
 export type Reply =
   | { readonly type: "json"; readonly code: number; readonly body: JsonObject; readonly contentType?: string }
   | { readonly type: "text"; readonly code: number; readonly text: string }
+  | { readonly type: "bytes"; readonly code: number; readonly contentType: string; readonly bytes: Buffer }
   /** What someone else answers, passed on as it comes. */
   | { readonly type: "stream"; readonly code: number; readonly contentType: string; readonly body: Readable }
   /** Events; `start` returns how to stop them. */

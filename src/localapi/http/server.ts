@@ -129,6 +129,10 @@ export class ApiHttpServer {
         response.writeHead(reply.code, { "content-type": "text/plain; charset=utf-8" });
         response.end(reply.text);
         break;
+      case "bytes":
+        response.writeHead(reply.code, { "content-type": reply.contentType });
+        response.end(reply.bytes);
+        break;
       case "stream":
         response.writeHead(reply.code, { "content-type": reply.contentType });
         response.once("close", () => reply.body.destroy());

@@ -4,11 +4,35 @@ import type { JsonObject } from "../json.ts";
 import { apiVersionOf, kindByPath } from "../kinds/index.ts";
 import { type FieldSchema, type FieldType, schemaOf } from "../schema/schema.ts";
 
-/** The OpenAPI v3 documents, made from the schema table; kubectl reads them to explain, and to learn what we check. */
-export function openApi(path: string): Reply | undefined {
+/** The OpenAPI documents, made from the schema table; kubectl reads them to explain, and to learn what we check. */
+export function openApi(path: string, accept: string): Reply | undefined {
+  if (path === "/openapi/v2") return olderDocument(accept);
   if (path === "/openapi/v3") return json({ paths: Object.fromEntries(servedGroups.map(indexEntry)) });
   const served = servedGroups.find((group) => path === `/openapi/v3/${pathOf(group)}`);
   return served === undefined ? undefined : json(documentOf(served));
+}
+
+const about = { title: "Kubernetes", version: "v1.34.0" };
+const protobufDocument = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/**
+ * kubectl checks a List by version 2 of the specification before it sends the items one by one. What this does not
+ * describe it leaves to us, and we check everything; so it describes nothing.
+ */
+function olderDocument(accept: string): Reply {
+  if (!accept.includes(protobufDocument)) return json({ swagger: "2.0", info: about, paths: {}, definitions: {} });
+  // Fields 1 and 2, swagger and info; in info the title and the version.
+  const info = Buffer.concat([textField(1, about.title), textField(2, about.version)]);
+  const bytes = Buffer.concat([textField(1, "2.0"), bytesField(2, info)]);
+  // An at sign may stand in what is asked for, and not in what is answered.
+  return { type: "bytes", code: 200, contentType: protobufDocument.replace("@", "."), bytes };
+}
+
+const textField = (number: number, text: string): Buffer => bytesField(number, Buffer.from(text));
+
+/** A field of protobuf with at most 127 bytes. */
+function bytesField(number: number, bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes]);
 }
 
 type GroupVersion = (typeof servedGroups)[number];
@@ -32,7 +56,7 @@ function documentOf(served: GroupVersion): JsonObject {
   }
   return {
     openapi: "3.0.0",
-    info: { title: "Kubernetes", version: "v1.34.0" },
+    info: about,
     paths,
     components: { schemas },
   };

@@ -24,7 +24,8 @@ export function kubeletTarget(world: World, nodeName: string, path: string): Pro
   const node = world.store.get(nodes.storage, name) as Node | undefined;
   if (node === undefined) throw notFound(nodes, name);
   const addresses = node.status?.addresses ?? [];
-  const [host] = addressTypes.flatMap((type) => addresses.filter((address) => address.type === type));
+  const [preferred] = addressTypes.flatMap((type) => addresses.filter((address) => address.type === type));
+  const host = world.kubeletHost ?? preferred?.address;
   if (host === undefined) {
     throw new ApiError(
       500,
@@ -33,7 +34,7 @@ export function kubeletTarget(world: World, nodeName: string, path: string): Pro
     );
   }
   const kubeletPort = Number(port) || node.status?.daemonEndpoints?.kubeletEndpoint?.Port || defaultKubeletPort;
-  return { protocol: "https:", host: host.address, port: kubeletPort, path, isKubelet: true };
+  return { protocol: "https:", host, port: kubeletPort, path, isKubelet: true };
 }
 
 /** What a pod serves itself, at the port that its name in the request says or its first one. */

@@ -43,6 +43,8 @@ export interface Strategy {
 export interface World {
   readonly store: Store;
   readonly clock: Clock;
+  /** Where every kubelet is reached, whatever address its node tells. */
+  readonly kubeletHost?: string;
   strategyOf(kind: Kind): Strategy;
 }
 

@@ -21,6 +21,7 @@ import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
 import { eventsTo } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
+import { watchApi, watchDisk, watchEventLoop } from "./health-checks.ts";
 import { hostNamespaceHandler } from "./host-namespaces.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
 import { startLogRotation } from "./log-rotation.ts";
@@ -223,6 +224,12 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     { volumes: volumes.volumes, clock, log: log.named("volumes"), knownPods: (signal) => engine.knownPods(signal) },
     scope,
   );
+  watchEventLoop(parts, scope);
+  watchDisk(parts.rootDir, parts, scope);
+  if (cluster !== undefined) {
+    const leaseSeconds = kubelet.nodeLeaseDurationSeconds;
+    watchApi({ ...parts, pods: cluster.pods, lease: () => keeper?.lease.renewal, leaseSeconds });
+  }
   parts.health.watch("pods", () => {
     const problem = engine.runtimeStatus.runtimeProblem;
     return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };

@@ -85,6 +85,11 @@ export class NodeKeeper {
     return this.#node;
   }
 
+  /** How the lease is doing. */
+  get lease(): Pick<LeaseKeeper, "renewal"> {
+    return this.#lease;
+  }
+
   /** Resolves when the API server has said whether there is a Node. */
   synced(signal: AbortSignal): Promise<void> {
     return this.#informer.synced(signal);

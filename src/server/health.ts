@@ -1,7 +1,7 @@
 import type { Clock } from "../base/index.ts";
 
 export type HealthState =
-  | { readonly state: "ok" }
+  | { readonly state: "ok"; readonly note?: string }
   /** Nothing is broken, but something is not there yet. */
   | { readonly state: "waiting"; readonly reason: string }
   | { readonly state: "failed"; readonly reason: string };

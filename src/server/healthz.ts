@@ -96,8 +96,11 @@ function lineWithoutReason({ name, health }: HealthEntry): string {
 
 function lineWithReason({ name, health, sinceMs, provenMs }: HealthEntry): string {
   switch (health.state) {
-    case "ok":
-      return `[+]${name} ok${provenMs === undefined ? "" : ` (proven ${seconds(provenMs)} ago)`}`;
+    case "ok": {
+      const proof = provenMs === undefined ? [] : [`proven ${seconds(provenMs)} ago`];
+      const notes = [...proof, ...(health.note === undefined ? [] : [health.note])];
+      return `[+]${name} ok${notes.length === 0 ? "" : ` (${notes.join("; ")})`}`;
+    }
     case "waiting":
       return `[~]${name} waiting for ${seconds(sinceMs)}: ${health.reason}`;
     case "failed":

@@ -35,6 +35,11 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
     return this.#listWatch.problem;
   }
 
+  /** When the server last said anything, on the clock's monotonic scale; undefined: never. */
+  get heardAt(): number | undefined {
+    return this.#listWatch.heardAt;
+  }
+
   get size(): number {
     return this.#store.size;
   }

@@ -56,6 +56,7 @@ export class ListWatch<Kind extends KubeObject> {
   #hasListed = false;
   #garbledInARow = 0;
   #problem: string | undefined;
+  #heardAt: number | undefined;
 
   constructor(scope: ListWatchScope<Kind>, taker: ListWatchTaker<Kind>, ports: ListWatchPorts, onListed: () => void) {
     this.#scope = scope;
@@ -69,6 +70,11 @@ export class ListWatch<Kind extends KubeObject> {
   /** Why what is known may be old; undefined while the watch is well. */
   get problem(): string | undefined {
     return this.#problem;
+  }
+
+  /** When the server last said anything, on the clock's monotonic scale; undefined: never. */
+  get heardAt(): number | undefined {
+    return this.#heardAt;
   }
 
   /** Try again now, for when there is reason to believe that the server is back. */
@@ -136,6 +142,7 @@ export class ListWatch<Kind extends KubeObject> {
     if (!version) throw new GarbledWatchError("a list without a resource version");
     list.finish();
     this.#hasListed = true;
+    this.#heardAt = this.#ports.clock.monotonic();
     this.#onListed();
     return version;
   }
@@ -149,6 +156,7 @@ export class ListWatch<Kind extends KubeObject> {
     const { body } = await client.openWatch(resource, { namespace }, options, signal);
     this.#well();
     let heardAt = clock.monotonic();
+    this.#heardAt = heardAt;
     let silent = false;
     const listen = () => {
       const limitMs = this.#silence.limitMs(timeoutSeconds);
@@ -165,6 +173,7 @@ export class ListWatch<Kind extends KubeObject> {
     try {
       for await (const event of eventsOf<Kind>(body)) {
         heardAt = clock.monotonic();
+        this.#heardAt = heardAt;
         this.#silence.heard(event.type);
         yield event;
       }

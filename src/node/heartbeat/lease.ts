@@ -29,6 +29,8 @@ export class LeaseKeeper {
   readonly #pause: Pause;
   #lease: Lease | undefined;
   #failing = false;
+  #problem: string | undefined;
+  #renewedAt: number | undefined;
   #hastened = false;
 
   constructor(settings: { readonly nodeName: string; readonly leaseSeconds: number }, ports: LeasePorts) {
@@ -42,6 +44,11 @@ export class LeaseKeeper {
   hasten(): void {
     this.#hastened = true;
     this.#pause.cutShort();
+  }
+
+  /** When it last was, on the clock's monotonic scale, and why it could not be since. */
+  get renewal(): { readonly at: number | undefined; readonly problem: string | undefined } {
+    return { at: this.#renewedAt, problem: this.#problem };
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -73,7 +80,7 @@ export class LeaseKeeper {
         return true;
       } catch (error) {
         if (isAbort(error, signal)) throw error;
-        this.#failing = true;
+        this.#failed(error);
         log.error("Failed to update lease", error, { tries });
         if (isNotFound(error)) return false;
         if (isConflict(error)) {
@@ -103,7 +110,7 @@ export class LeaseKeeper {
         return { lease, isNew: true };
       } catch (error) {
         if (isAbort(error, signal)) throw error;
-        this.#failing = true;
+        this.#failed(error);
         log.error("Failed to ensure lease exists, will retry", error, { intervalMs: waitMs });
       }
       await clock.sleep(waitMs, signal);
@@ -154,9 +161,16 @@ export class LeaseKeeper {
     };
   }
 
+  #failed(error: unknown): void {
+    this.#failing = true;
+    this.#problem = messageOf(error);
+  }
+
   #succeeded(): void {
     if (this.#failing) this.#ports.onRecovered();
     this.#failing = false;
+    this.#problem = undefined;
+    this.#renewedAt = this.#ports.clock.monotonic();
   }
 
   get #ref(): { namespace: string; name: string } {

@@ -1,13 +1,13 @@
 import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import {
+  type CertificateFigures,
   EventRecorder,
   getObject,
   Informer,
   type KubeClient,
-  KubeClients,
+  type KubeClients,
   type KubeObject,
-  loadKubeconfig,
   ObjectWatches,
   type Resource,
   requestToken,
@@ -17,10 +17,13 @@ import {
 import type { IdentifiedPod, Node, Pod, RuntimeClass, Service, TokenRequest } from "../model/index.ts";
 import { isIdentified } from "../sources/index.ts";
 import type { ObjectKind, ObjectKinds, ObjectSource } from "../volumes/index.ts";
+import { openClusterDoor } from "./cluster-access.ts";
 
 /** The agent's side of a cluster: clients, and copies of what it must know at any time. */
 export interface Cluster {
   readonly clients: KubeClients;
+  /** Of the client certificate; undefined when the agent does not manage it. */
+  readonly clientCertificate: CertificateFigures | undefined;
   readonly pods: Informer<Pod, IdentifiedPod>;
   readonly services: Informer<Service>;
   readonly runtimeClasses: Informer<RuntimeClass>;
@@ -38,27 +41,29 @@ export interface Cluster {
 
 export interface ClusterParts {
   readonly config: AgentConfig;
+  readonly certDir: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Reads the kubeconfig and begins to follow the API server; resolves without waiting for its first answer. */
+/**
+ * Opens the way to the API server and begins to follow it; resolves without waiting for its first answer, unless the
+ * node has yet to become a member and its certificate is not rotated.
+ */
 export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promise<Cluster> {
-  const { config, clock, environment } = parts;
-  const { kubelet, flags, nodeName, reportedVersion } = config;
+  const { config, certDir, clock, environment } = parts;
+  const { kubelet, nodeName, reportedVersion } = config;
   const log = parts.log.named("kube");
   const { random } = Math;
-  const clients = new KubeClients(
-    await loadKubeconfig(flags.kubeconfig),
-    {
-      userAgent: `nodelet/${reportedVersion} (linux) kubernetes`,
-      main: { qps: kubelet.kubeAPIQPS, burst: kubelet.kubeAPIBurst },
-      events: { qps: kubelet.eventRecordQPS, burst: kubelet.eventBurst },
-      heartbeatTimeoutMs: Math.min(kubelet.nodeStatusUpdateFrequencyMs, kubelet.nodeLeaseDurationSeconds * 1000),
-    },
-    { clock, log, environment },
-  );
+  const settings = {
+    userAgent: `nodelet/${reportedVersion} (linux) kubernetes`,
+    main: { qps: kubelet.kubeAPIQPS, burst: kubelet.kubeAPIBurst },
+    events: { qps: kubelet.eventRecordQPS, burst: kubelet.eventBurst },
+    heartbeatTimeoutMs: Math.min(kubelet.nodeStatusUpdateFrequencyMs, kubelet.nodeLeaseDurationSeconds * 1000),
+  };
+  const door = await openClusterDoor({ config, certDir, settings, clock, log, environment }, scope);
+  const { clients } = door;
   scope.signal.addEventListener("abort", () => clients[Symbol.dispose](), { once: true });
   const follow = <Kind extends KubeObject, Kept>(
     resource: Resource<Kind>,
@@ -77,6 +82,7 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
   const nodes = follow(resources.nodes, `metadata.name=${nodeName}`, withoutManagedFields);
   return {
     clients,
+    clientCertificate: door.certificate,
     nodes,
     node: () => nodes.get(undefined, nodeName),
     pods: follow(resources.pods, `spec.nodeName=${nodeName}`, (pod) => {

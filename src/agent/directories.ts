@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
 import { ensureDirectory, isSelinuxEnabled, makeShared, setSelinuxLabel } from "../host/index.ts";
 
 export interface DirectorySettings {
@@ -53,4 +54,9 @@ async function labelPluginDirectories(rootDir: string, log: Logger): Promise<voi
       });
     }
   }
+}
+
+/** An agent with a root directory of its own keeps to it, unless it is told where certificates go. */
+export function certDirOf({ flags, origins }: AgentConfig, rootDir: string): string {
+  return origins["--cert-dir"] === undefined ? join(rootDir, "pki") : flags.certDir;
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import { HealthzServer, LocalSocketServer, loadNodeApi, type NodeApiPorts } from "../server/index.ts";
+import { certDirOf } from "./directories.ts";
 
 /** Opens what others ask the agent through. Only the healthz port may be taken: it is tried again. */
 export async function openDoors(
@@ -29,9 +30,4 @@ export async function openDoors(
     const places = { rootDir, certDir: certDirOf(config, rootDir) };
     await (await loadNodeApi()).serveNodeApi(config, places, ports, scope);
   });
-}
-
-/** An agent with a root directory of its own keeps to it, unless it is told where certificates go. */
-function certDirOf({ flags, origins }: AgentConfig, rootDir: string): string {
-  return origins["--cert-dir"] === undefined ? join(rootDir, "pki") : flags.certDir;
 }

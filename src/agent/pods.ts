@@ -19,6 +19,7 @@ import { defaultUserIdPool, type KnownServices, normalSysctlName, UserIds } from
 import type { HealthRegistry, LocalViews, Reviews, RuntimeViews, StatsPorts } from "../server/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
+import { certDirOf } from "./directories.ts";
 import { eventsTo } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
 import { watchApi, watchDisk, watchEventLoop } from "./health-checks.ts";
@@ -218,6 +219,11 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     const nodeParts = { cluster, config, rootDir, machine, cri, identity: runtime.identity, runtimeStatus, clock, log };
     keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
     startApiSource({ cluster, rootDir, clock, log }, mux, scope);
+    if (kubelet.serverTLSBootstrap) {
+      const { startServingCertificate } = await import("./serving-certificate.ts");
+      const certDir = certDirOf(config, rootDir);
+      await startServingCertificate({ cluster, node: keeper, config, certDir, clock, log: log.named("kube") }, scope);
+    }
     reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
   }
   keepCleaningOrphans(
@@ -248,7 +254,8 @@ async function joinClusterIfAny(parts: AgentParts, scope: TaskScope): Promise<Cl
   const { config, clock, log, surroundings } = parts;
   if (config.flags.kubeconfig === "") return undefined;
   const { joinCluster } = await import("./cluster.ts");
-  return joinCluster({ config, clock, log, environment: surroundings.environment }, scope);
+  const certDir = certDirOf(config, parts.rootDir);
+  return joinCluster({ config, certDir, clock, log, environment: surroundings.environment }, scope);
 }
 
 function knownServices(cluster: Cluster | undefined): KnownServices {

@@ -81,6 +81,12 @@ export class KubeClients implements Disposable {
     this.#vital.closeConnections(new Error("heartbeats failed on it again and again"));
   }
 
+  /** For when we have become somebody else: watches, which never end by themselves, are to go on as who we are now. */
+  replaceConnections(): void {
+    this.#common.retireConnections();
+    this.#vital.retireConnections();
+  }
+
   [Symbol.dispose](): void {
     this.#common[Symbol.dispose]();
     this.#vital[Symbol.dispose]();

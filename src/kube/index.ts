@@ -1,4 +1,4 @@
-// The door to the API server: kubeconfig, client, watch, events.
+// The door to the API server: kubeconfig, client, watch, events, certificates.
 export {
   type ClientCertificate,
   type ClusterAccess,
@@ -7,6 +7,21 @@ export {
   parseKubeconfig,
 } from "./access/index.ts";
 export { ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound, isOtherUid } from "./api-error.ts";
+export {
+  bootstrapClientCertificate,
+  type CertificateFigures,
+  CertificateFileStore,
+  CertificateManager,
+  clientUse,
+  guardClientCertificate,
+  hasValidCertificate,
+  issueCertificate,
+  ManagedCredentials,
+  nodeIdentity,
+  serverUse,
+  servingTemplate,
+  writeKubeconfig,
+} from "./certificates/index.ts";
 export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOptions } from "./client.ts";
 export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";

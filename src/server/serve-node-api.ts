@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
@@ -126,7 +127,8 @@ async function certificateFiles(
   ports: NodeApiPorts,
 ): Promise<ServingFiles> {
   if (!kubelet.serverTLSBootstrap) return await servingFiles({ ...kubelet, certDir, hostName: nodeName }, ports);
-  // Certificate and key are one file, which comes when the API server has signed it.
+  // Certificate and key are one file, which comes when the API server has signed it; its directory can be watched before.
+  await mkdir(certDir, { recursive: true, mode: 0o755 });
   const current = join(certDir, "kubelet-server-current.pem");
   return { certFile: current, keyFile: current };
 }

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
 import { accessRules } from "../../src/cli/agent-process.ts";
@@ -30,7 +30,12 @@ export class ApiCluster implements AsyncDisposable {
     this.#dispose = dispose;
   }
 
-  static async start(containerd: TestContainerd, config: object = {}): Promise<ApiCluster> {
+  /** A newcomer has only what it takes to ask for a certificate. */
+  static async start(
+    containerd: TestContainerd,
+    config: object = {},
+    comesAs: "member" | "newcomer" = "member",
+  ): Promise<ApiCluster> {
     const scope = new TaskScope();
     const listen = { host: "127.0.0.1", port: 0 };
     const api = await startLocalApi({
@@ -40,7 +45,17 @@ export class ApiCluster implements AsyncDisposable {
     const adminKubeconfig = join(containerd.stateDir, "admin.kubeconfig");
     await writeFile(adminKubeconfig, await api.adminKubeconfig());
     const nodeKubeconfig = join(containerd.stateDir, "node.kubeconfig");
-    await writeFile(nodeKubeconfig, (await api.nodeKubeconfig("test-node")).replaceAll(api.url, outage.url));
+    const bootstrapKubeconfig = join(containerd.stateDir, "bootstrap.kubeconfig");
+    await rm(nodeKubeconfig, { force: true });
+    const [file, text] =
+      comesAs === "member"
+        ? [nodeKubeconfig, await api.nodeKubeconfig("test-node")]
+        : [bootstrapKubeconfig, api.bootstrapKubeconfig()];
+    await writeFile(file, text.replaceAll(api.url, outage.url));
+    const flags = [
+      `--kubeconfig=${nodeKubeconfig}`,
+      ...(comesAs === "newcomer" ? [`--bootstrap-kubeconfig=${bootstrapKubeconfig}`] : []),
+    ];
     const limits = { qps: 1000, burst: 1000 };
     const clients = new KubeClients(
       await loadKubeconfig(adminKubeconfig),
@@ -50,7 +65,7 @@ export class ApiCluster implements AsyncDisposable {
     const clientCaFile = join(containerd.stateDir, "ca.crt");
     await writeFile(clientCaFile, api.caPem);
     const access = accessRules({ kubeconfig: nodeKubeconfig, clientCaFile });
-    const agent = await TestAgent.start(containerd, { ...access, ...config }, [`--kubeconfig=${nodeKubeconfig}`]);
+    const agent = await TestAgent.start(containerd, { ...access, ...config }, flags);
     return new ApiCluster({ api, agent, outage, admin: clients.main, adminKubeconfig }, async () => {
       await agent[Symbol.asyncDispose]();
       clients[Symbol.dispose]();

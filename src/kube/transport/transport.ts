@@ -82,6 +82,11 @@ export class Transport implements Disposable {
     for (const { connection } of connections) connection.destroy(reason);
   }
 
+  /** Lets what is under way finish, for a moment; the next request opens a new connection. */
+  retireConnections(): void {
+    for (const { connection } of this.#connections) connection.retire(replaceGraceMs);
+  }
+
   [Symbol.dispose](): void {
     this.#closed = true;
     this.closeConnections(new Error("the client was closed"));

@@ -47,6 +47,7 @@ export const certificateSigningRequests: Kind = define({
   plural: "certificatesigningrequests",
   shortNames: ["csr"],
   namespaced: false,
+  names: "path",
   hasStatus: true,
   selectable: { "spec.signerName": (csr) => stringAt(csr, "spec", "signerName") },
   subresources: [

@@ -10,6 +10,8 @@ export interface Kind {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
+  /** "path": any name will do that can stand in a path, not only one that could be a host's. */
+  readonly names?: "path";
   /** Its type in the schema table. */
   readonly schema: string;
   /** Its objects' place in the store; kinds that show the same objects in two groups share one. */

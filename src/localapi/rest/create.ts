@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { isError, type ObjectMeta, validateMetadata } from "../../model/index.ts";
+import { isError, type ObjectMeta } from "../../model/index.ts";
 import { ApiError, alreadyExists, badRequest, forbidden, invalid, notFound } from "../api-error.ts";
 import { stringAt } from "../json.ts";
 import { type Kind, namespaces } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
 import { readInput } from "./input.ts";
-import { generatedName } from "./names.ts";
+import { generatedName, metadataProblems } from "./names.ts";
 import { timestamp, type World, type WriteOptions } from "./world.ts";
 
 export function createObject(
@@ -32,7 +32,7 @@ export function createObject(
   const strategy = world.strategyOf(kind);
   const admitted = strategy.admitCreate?.(fresh, world, options) ?? fresh;
   const problems = [
-    ...validateMetadata(admitted.metadata, kind.namespaced ? "namespaced" : "cluster"),
+    ...metadataProblems(kind, admitted.metadata),
     ...(strategy.validateCreate?.(admitted) ?? []),
   ].filter(isError);
   if (problems.length > 0) throw invalid(kind, metadata.name ?? "", distinct(problems));

@@ -1,10 +1,11 @@
-import { isError, jsonEqual, ProblemList, validateMetadata } from "../../model/index.ts";
+import { isError, jsonEqual, ProblemList } from "../../model/index.ts";
 import { badRequest, conflict, invalid, modifiedMeanwhile, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject } from "../object.ts";
 import { createObject, placed } from "./create.ts";
 import { mayGo } from "./delete.ts";
 import { readInput } from "./input.ts";
+import { metadataProblems } from "./names.ts";
 import type { World, WriteOptions } from "./world.ts";
 
 export interface Target {
@@ -76,7 +77,7 @@ export function writeUpdate(
   }
   const problems = [
     ...immutableProblems(wanted, old),
-    ...validateMetadata(next.metadata, kind.namespaced ? "namespaced" : "cluster"),
+    ...metadataProblems(kind, next.metadata),
     ...(subresource === "" ? (strategy.validateUpdate?.(next, old) ?? []) : []),
   ].filter(isError);
   if (problems.length > 0) throw invalid(kind, name, problems);

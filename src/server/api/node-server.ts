@@ -60,7 +60,9 @@ export class NodeServer {
 
   /** New connections are served with the new files. */
   renewTls(material: Pick<TlsSettings, "key" | "cert" | "ca">): void {
-    this.#tls?.server.setSecureContext({ ...this.#tls.settings, ...material });
+    if (this.#tls === undefined) return;
+    const { key: _key, cert: _cert, ca: _ca, ...limits } = this.#tls.settings;
+    this.#tls.server.setSecureContext({ ...limits, ...material });
   }
 
   /** The port that was got, also when any was asked for. */

@@ -48,10 +48,16 @@ export class LiveTls {
       readPem(keyFile, optional),
       clientCaFile === "" ? undefined : readPem(clientCaFile, false),
     ]);
-    const material = { ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) };
+    // One that comes late is replaced before it expires; if that fails, none is better than one that nobody believes.
+    const hasPair = cert !== undefined && key !== undefined && !(optional && this.#hasExpired(cert));
+    const material = { ...(hasPair && { cert, key }), ...(ca && { ca }) };
     check(material, this.#files);
     this.#current = material;
     return material;
+  }
+
+  #hasExpired(cert: Buffer): boolean {
+    return Date.parse(new X509Certificate(cert).validTo) <= this.#clock.now();
   }
 
   async run(onChange: (material: TlsMaterial) => void, signal: AbortSignal): Promise<void> {

@@ -110,7 +110,7 @@ export async function serveReadOnly(
   log.info("Started to listen read-only", { address: host, port: server.port });
 }
 
-function figureMounts({ figures, log }: Pick<NodeApiPorts, "figures" | "log">): readonly Mount[] {
+export function figureMounts({ figures, log }: Pick<NodeApiPorts, "figures" | "log">): readonly Mount[] {
   return [statsService(() => figures.statistics()), ...metricMounts(figures, log)];
 }
 

@@ -244,16 +244,16 @@ for (const { name, args, env, fields, complaints } of [
 test("says which settings nothing acts on yet, and every flag at -v=1, but no credentials", async () => {
   await using home = await DaemonHome.create();
   const header = "--manifest-url-header=Authorization:Bearer s3cret-t0ken";
-  const agent = home.start({ args: ["-v=5", "--runtime-cgroups=/runtime", header] });
+  const agent = home.start({ args: ["-v=5", "--experimental-mounter-path=/runtime", header] });
   await agent.isUp();
   agent.signal("SIGTERM");
   await agent.exited;
   assert.match(agent.stderr, /Flag --manifest-url-header has been deprecated/);
   assert.match(
     agent.stderr,
-    /W.*"These settings are read and checked, but nothing acts on them yet" settings=.*"--runtime-cgroups"/,
+    /W.*"These settings are read and checked, but nothing acts on them yet" settings=.*"--experimental-mounter-path"/,
   );
-  assert.match(agent.stderr, /"FLAG: --runtime-cgroups=\\"\/runtime\\""/);
+  assert.match(agent.stderr, /"FLAG: --experimental-mounter-path=\\"\/runtime\\""/);
   assert.match(agent.stderr, /"FLAG: --manifest-url-header=\\"<masked>\\""/);
   assert.match(agent.stderr, /"Effective configuration" config=.*"staticPodURLHeader":\{"Authorization":"<masked>"\}/);
   assert.doesNotMatch(agent.stderr, /s3cret-t0ken/);

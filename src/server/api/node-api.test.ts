@@ -6,7 +6,9 @@ import { silentLogger, systemClock } from "../../base/index.ts";
 import { ContainerConfig, CriError, PodSandboxConfig, type RuntimeService } from "../../cri/index.ts";
 import { FakeRuntime } from "../../hollow/index.ts";
 import type { Pod, PodUid } from "../../model/index.ts";
+import { Figures } from "../figures.ts";
 import { HealthRegistry } from "../index.ts";
+import { figureMounts } from "../serve-node-api.ts";
 import { openGate } from "./gate.ts";
 import { type ApiPorts, type ApiSettings, nodeApiMounts, readOnlyMounts } from "./node-api.ts";
 import { NodeServer } from "./node-server.ts";
@@ -235,9 +237,11 @@ test("flagz and statusz give nothing but text", async () => {
 
 test("the read-only port shows pods and health, and refuses whatever could change something", async () => {
   const fake = await runtimeWithWeb();
-  const ports = apiPorts({ runtime: fake.runtime, views: new FakeViews(web) });
+  const figures = figureMounts({ figures: new Figures(), log: silentLogger });
+  const ports = apiPorts({ runtime: fake.runtime, views: new FakeViews(web), figures });
   await using server = await TestServer.start(readOnlyMounts(ports));
-  const shown = ["/healthz", "/healthz/ping", "/pods/"];
+  const isShown = (pattern: string, method: string): boolean =>
+    pattern.startsWith("/healthz") || (pattern === "/pods/" && method === "GET");
   const before = new Map(fake.callCounts());
   const all = nodeApiMounts({ ...allOn, flagz: true, statusz: true }, ports);
   const notThere = ["/checkpoint", "/configz", "/debug/flags", "/flagz", "/statusz"];
@@ -252,8 +256,9 @@ test("the read-only port shows pods and health, and refuses whatever could chang
         body: /^P/.test(method) ? "4" : "",
       });
       const refused = notThere.some((each) => pattern.startsWith(each)) ? 404 : 405;
-      const isShown = shown.includes(pattern) && (pattern !== "/pods/" || method === "GET");
-      assert.equal(status, isShown ? 200 : refused, `${method} ${real}`);
+      const isFigure = /^\/(metrics|stats)/.test(pattern);
+      if (isFigure) assert.ok(method !== "DELETE" || status === 405, `${method} ${real}`);
+      else assert.equal(status, isShown(pattern, method) ? 200 : refused, `${method} ${real}`);
     }
   }
   assert.deepEqual(new Map(fake.callCounts()), before, "the runtime was asked");

@@ -6,12 +6,13 @@ import { sendJson } from "../http.ts";
 import type { LocalViews, LogVerbosity, RuntimeViews } from "../ports.ts";
 import { streamServices } from "../streaming/stream-service.ts";
 import { setVerbosity } from "../verbosity.ts";
+import { ApiError } from "./api-error.ts";
 import { checkpointService } from "./checkpoint.ts";
 import { healthMounts, type OnHealthAsked } from "./health-mounts.ts";
 import { logQuery } from "./log-query.ts";
 import { podsService, runningPodsService } from "./pods.ts";
 import { profilingService } from "./profiling.ts";
-import type { Mount } from "./router.ts";
+import type { ApiHandler, Mount } from "./router.ts";
 import { runService } from "./run.ts";
 import { systemLogsService } from "./system-logs.ts";
 import { flagzMount, type StatuszFacts, statuszMount } from "./zpages.ts";
@@ -68,7 +69,22 @@ export function readOnlyMounts(
   ports: Pick<ApiPorts, "health" | "onHealthAsked" | "figures"> & { readonly views: Pick<LocalViews, "pods"> },
 ): readonly Mount[] {
   const { views, health, onHealthAsked, figures } = ports;
-  return [...healthMounts(health, "names", onHealthAsked), podsService(views), ...figures, ...noDebugging];
+  return [
+    ...healthMounts(health, "names", onHealthAsked),
+    podsService(views),
+    ...figures.map(withoutChange),
+    ...noDebugging,
+  ];
+}
+
+/** Upstream lets anybody reset the counts of /metrics/slis here; we do not. */
+function withoutChange(mount: Mount): Mount {
+  if (mount.type !== "path") return mount;
+  const handle: ApiHandler = (call) => {
+    if (call.request.method !== "DELETE") return mount.handle(call);
+    throw new ApiError(405, "405: Method Not Allowed");
+  };
+  return { ...mount, handle };
 }
 
 /** The paths of the authenticated port. */

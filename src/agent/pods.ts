@@ -117,7 +117,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     },
     scope,
   );
-  const mux = startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
+  const mux = await startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
   const cgroups = await startCgroups({
     config,
     node,

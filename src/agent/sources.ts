@@ -7,16 +7,18 @@ import {
   PodMux,
   type PodSource,
   type SourcePorts,
+  StaticPodAdoption,
   type StaticPodSettings,
 } from "../sources/index.ts";
 import { reportManifests } from "./manifest-reports.ts";
 import type { AgentParts } from "./pods.ts";
+import { listStaticPods } from "./static-pods.ts";
 
 /** Starts the configured sources of pods; out comes the one stream that the engine reads. */
-export function startSources(
+export async function startSources(
   parts: AgentParts & { readonly recordEvent: RecordPodEvent; readonly hasApi: boolean },
   scope: TaskScope,
-): PodMux {
+): Promise<PodMux> {
   const { config, clock, recordEvent } = parts;
   const { kubelet, flags, nodeName, gates } = config;
   const log = parts.log.named("sources");
@@ -42,8 +44,17 @@ export function startSources(
     deliver: (pods, signal) => mux.set(source, pods, signal),
   });
   if (sources.includes("file")) {
+    const started = await listStaticPods(parts.cri.runtime, log, scope.signal);
+    const adoption = new StaticPodAdoption(started, join(flags.rootDir, "nodelet", "adopted-static-pods.json"), log);
+    await adoption.restore();
     const file = new FileSource(
-      { ...settings, path: kubelet.staticPodPath, checkFrequencyMs: kubelet.fileCheckFrequencyMs, checkpointDirectory },
+      {
+        ...settings,
+        path: kubelet.staticPodPath,
+        checkFrequencyMs: kubelet.fileCheckFrequencyMs,
+        checkpointDirectory,
+        adoption,
+      },
       portsFor("file"),
     );
     scope.spawn("manifest files", (signal) => file.run(signal));

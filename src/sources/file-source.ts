@@ -9,6 +9,7 @@ import { resolveConflicts } from "./name-conflicts.ts";
 import type { SourcePorts } from "./ports.ts";
 import { ProblemReports } from "./problem-reports.ts";
 import type { StaticPodSettings } from "./static-pod.ts";
+import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 
 export interface FileSourceSettings extends StaticPodSettings {
   /** A directory with one pod per file, or one file. */
@@ -17,6 +18,8 @@ export interface FileSourceSettings extends StaticPodSettings {
   readonly checkFrequencyMs: number;
   /** Where the last good version of each manifest is kept. */
   readonly checkpointDirectory: string;
+  /** Lets pods that another agent started from these files go on. */
+  readonly adoption?: StaticPodAdoption;
 }
 
 // An editor that saves by renaming leaves a moment in which the file is not there.
@@ -51,7 +54,12 @@ export class FileSource {
     this.#ports = ports;
     this.#path = settings.path.replace(/(?<=.)\/+$/, "");
     this.#checkpoints = new Checkpoints(settings.checkpointDirectory, "file", ports.log);
-    this.#reader = { clock: ports.clock, checkpoints: this.#checkpoints, settings };
+    this.#reader = {
+      clock: ports.clock,
+      checkpoints: this.#checkpoints,
+      settings,
+      adoption: settings.adoption,
+    };
     this.#reports = new ProblemReports(ports.reportProblem);
     this.#pause = new Pause(ports.clock);
   }

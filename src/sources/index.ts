@@ -19,3 +19,4 @@ export type {
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
 export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";
 export type { StaticPodSettings } from "./static-pod.ts";
+export { type StartedStaticPod, StaticPodAdoption } from "./static-pod-adoption.ts";

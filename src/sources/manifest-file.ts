@@ -5,6 +5,7 @@ import type { Checkpoints } from "./checkpoints.ts";
 import { readManifest, stampOf } from "./manifest-listing.ts";
 import { podsOfManifest } from "./manifest-pods.ts";
 import type { StaticPodSettings } from "./static-pod.ts";
+import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 
 /** What is known of one manifest file. */
 export interface ManifestFile {
@@ -25,6 +26,7 @@ export interface ManifestFileReader {
   readonly clock: Clock;
   readonly checkpoints: Checkpoints;
   readonly settings: StaticPodSettings;
+  readonly adoption: StaticPodAdoption | undefined;
 }
 
 // Whoever writes a file in pieces leaves it readable, and perhaps even valid, in between. A file that changed just now
@@ -78,7 +80,7 @@ async function readOnce(
   const digest = createHash("sha256").update(bytes).digest("hex");
   if (known?.digest === digest) return { file: { ...known, stamp: stamp.identity }, isFresh: false };
   const { pods, problems } = await podsOfManifest(bytes, { source: "file", path }, reader.settings);
-  const [pod] = pods;
+  const pod = await adopted(pods[0], Math.max(stamp.modifiedAtMs, stamp.changedAtMs), reader);
   // A file that is good but holds something else has no pod any more.
   const fallback = problems.some(isError) ? await lastGood(path, known, reader) : undefined;
   const good = pod === undefined ? fallback : { pod, manifest: bytes };
@@ -105,14 +107,23 @@ async function unreadable(
 async function lastGood(
   path: string,
   known: ManifestFile | undefined,
-  { checkpoints, settings }: ManifestFileReader,
+  reader: ManifestFileReader,
 ): Promise<GoodVersion | undefined> {
   if (known !== undefined) return known.good;
-  const manifest = await checkpoints.load(path);
+  const manifest = await reader.checkpoints.load(path);
   if (manifest === undefined) return undefined;
-  const { pods } = await podsOfManifest(manifest, { source: "file", path }, settings);
-  const [pod] = pods;
+  const { pods } = await podsOfManifest(manifest, { source: "file", path }, reader.settings);
+  // A version that is not in the file any more may only have been adopted earlier.
+  const pod = await adopted(pods[0], Number.POSITIVE_INFINITY, reader);
   return pod === undefined ? undefined : { pod, manifest };
+}
+
+async function adopted(
+  pod: IdentifiedPod | undefined,
+  unchangedSinceMs: number,
+  { adoption }: ManifestFileReader,
+): Promise<IdentifiedPod | undefined> {
+  return pod === undefined || adoption === undefined ? pod : adoption.adopt(pod, unchangedSinceMs);
 }
 
 export function isBroken({ problems }: ManifestFile): boolean {

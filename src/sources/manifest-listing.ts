@@ -50,6 +50,8 @@ export interface Unreadable {
 export interface FileStamp {
   readonly identity: string;
   readonly modifiedAtMs: number;
+  /** Later than the above when the file was moved here, or given to another owner. */
+  readonly changedAtMs: number;
 }
 
 /** A link that leads nowhere is unreadable, not absent. */
@@ -70,8 +72,9 @@ export async function stampOf(path: string): Promise<FileStamp | "absent" | Unre
   const found = await statOf(path);
   if (found === "absent" || "reason" in found) return found;
   if (!found.isFile()) return "absent";
-  const { dev, ino, size, mtimeNs, ctimeNs, mtimeMs } = found;
-  return { identity: [dev, ino, size, mtimeNs, ctimeNs].join(":"), modifiedAtMs: Number(mtimeMs) };
+  const { dev, ino, size, mtimeNs, ctimeNs, mtimeMs, ctimeMs } = found;
+  const identity = [dev, ino, size, mtimeNs, ctimeNs].join(":");
+  return { identity, modifiedAtMs: Number(mtimeMs), changedAtMs: Number(ctimeMs) };
 }
 
 /** The content of a file, read only so far that it shows to be too large. */

@@ -14,13 +14,21 @@ const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const runnerOptions = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const reporter = fileURLToPath(new URL("./count-reporter.mjs", import.meta.url));
 
-/** Kinds of tests; scenarios share the machine's kernel and so run one at a time. */
+/**
+ * Kinds of tests. Scenarios mostly wait for containers, so two at a time; those that look for traces anywhere on the
+ * machine would find the others' and run alone.
+ */
 const units = {
   concurrency: 2,
   timeoutMs: 120_000,
   files: [...find("src"), ...find("scripts"), ...find("test/contract")],
 };
-const scenarios = { concurrency: 1, timeoutMs: 300_000, files: find("test/node") };
+const scenarioFiles = find("test/node");
+const looksForTraces = (file) => readFileSync(join(root, file), "utf8").includes("support/traces.ts");
+const scenarios = [
+  { concurrency: 2, timeoutMs: 300_000, files: scenarioFiles.filter((file) => !looksForTraces(file)) },
+  { concurrency: 1, timeoutMs: 300_000, files: scenarioFiles.filter(looksForTraces) },
+];
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** More failing files than this are no noise. */
@@ -28,7 +36,7 @@ const mostRetried = 8;
 const canRunScenarios = prepare();
 if (words.length === 0) check();
 run(units);
-if (canRunScenarios) run(scenarios);
+if (canRunScenarios) for (const kind of scenarios) run(kind);
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 if (total.passed + total.failed === 0) {
   console.error(`nodelet: no test file has any of "${words.join('", "')}" in its path`);
@@ -41,7 +49,7 @@ if (total.failed > 0) process.exitCode = 1;
 function prepare() {
   try {
     installNpmPackages();
-    if (scenarios.files.length > 0) buildIfStale();
+    if (scenarioFiles.length > 0) buildIfStale();
   } catch (error) {
     giveUp(error);
   }
@@ -50,7 +58,7 @@ function prepare() {
   process.env.NODELET_KUBECTL ??= findKubectl() ?? "kubectl";
   try {
     installPrograms("test");
-    if (scenarios.files.length > 0) requireRoot();
+    if (scenarioFiles.length > 0) requireRoot();
     node(["--import", "tsx", "test/support/reap.ts"], { stdio: ["ignore", "ignore", 2] });
     return true;
   } catch (error) {

@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -97,6 +98,16 @@ test("compression keeps mode and time; leftovers of an interrupted one are clear
   const packed = statSync(`${old}.gz`);
   assert.equal(packed.mode & 0o777, 0o640);
   assert.ok(Math.abs(packed.mtimeMs - mtimeMs) < 10);
+});
+
+test("attack: a link among the files set aside is taken away, and nothing behind it is copied", async () => {
+  const box = new Container("0\n");
+  const secret = join(directory, "of-the-node");
+  writeFileSync(secret, "not for pods");
+  symlinkSync(secret, `${box.logPath}.20260102-030400`);
+  await rotateLog({ path: box.logPath, maxFiles: 5, now: at(1), reopen: box.reopen }, never);
+  assert.deepEqual(box.files(), ["0.log", "0.log.20260102-030401"]);
+  assert.equal(readFileSync(secret, "utf8"), "not for pods");
 });
 
 test("when the runtime does not reopen the log, it keeps its name", async () => {

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -58,18 +58,33 @@ async function dropOldest(path: string, keep: number): Promise<readonly RotatedL
 
 async function compress(path: string, signal: AbortSignal): Promise<void> {
   const unfinished = `${path}.tmp`;
-  const { mode, atime, mtime } = await stat(path);
-  try {
-    const output = createWriteStream(unfinished, { mode: mode & 0o7777 });
-    await pipeline(createReadStream(path), createGzip(), output, { signal });
-    // The time of its last line, by which readers know whether the file is of interest.
-    await utimes(unfinished, atime, mtime);
-    await rename(unfinished, `${path}.gz`);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw new Error(`cannot compress ${path}`, { cause: error });
+  const source = await openUnlessLink(path);
+  if (source !== undefined) {
+    try {
+      const { mode, atime, mtime } = await source.stat();
+      // Closed by the pipeline, as the source is.
+      const output = await open(unfinished, "wx", mode & 0o7777);
+      await pipeline(source.createReadStream(), createGzip(), output.createWriteStream(), { signal });
+      // The time of its last line, by which readers know whether the file is of interest.
+      await utimes(unfinished, atime, mtime);
+      await rename(unfinished, `${path}.gz`);
+    } catch (error) {
+      await source.close().catch(() => {});
+      await rm(unfinished, { force: true });
+      throw new Error(`cannot compress ${path}`, { cause: error });
+    }
   }
   await rm(path);
+}
+
+/** A pod that can write here could plant a link, to have any file of the node copied to where it can read it. */
+async function openUnlessLink(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ELOOP") return undefined;
+    throw error;
+  }
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -35,6 +35,7 @@ export class ApiCluster implements AsyncDisposable {
     containerd: TestContainerd,
     config: object = {},
     comesAs: "member" | "newcomer" = "member",
+    moreFlags: readonly string[] = [],
   ): Promise<ApiCluster> {
     const scope = new TaskScope();
     const listen = { host: "127.0.0.1", port: 0 };
@@ -65,7 +66,7 @@ export class ApiCluster implements AsyncDisposable {
     const clientCaFile = join(containerd.stateDir, "ca.crt");
     await writeFile(clientCaFile, api.caPem);
     const access = accessRules({ kubeconfig: nodeKubeconfig, clientCaFile });
-    const agent = await TestAgent.start(containerd, { ...access, ...config }, flags);
+    const agent = await TestAgent.start(containerd, { ...access, ...config }, [...flags, ...moreFlags]);
     return new ApiCluster({ api, agent, outage, admin: clients.main, adminKubeconfig }, async () => {
       await agent[Symbol.asyncDispose]();
       clients[Symbol.dispose]();

@@ -31,10 +31,10 @@ export class VolumeCluster implements AsyncDisposable {
     this.#cri = new CriClient(settings, { clock: systemClock });
   }
 
-  static async start(config: object = {}): Promise<VolumeCluster> {
+  static async start(config: object = {}, flags: readonly string[] = []): Promise<VolumeCluster> {
     const containerd = await startContainerd();
     try {
-      const cluster = await ApiCluster.start(containerd, config);
+      const cluster = await ApiCluster.start(containerd, config, "member", flags);
       const labelled = { metadata: { name: "test-node", labels: { disk: "here" } } };
       await cluster.admin
         .create(resources.nodes, {}, { apiVersion: "v1", kind: "Node", ...labelled }, soon())

@@ -29,7 +29,8 @@ export function nfsKind({ run, clock }: NfsPorts): VolumeKind {
         const host = isIPv6(server) ? `[${server}]` : server;
         const flags = options.length === 0 ? [] : ["-o", options.join(",")];
         try {
-          await run("mount", ["-t", "nfs", ...flags, `${host}:${path}`, directory], signal);
+          // What comes after the two dashes is never taken for an option, whatever a server is called.
+          await run("mount", ["-t", "nfs", ...flags, "--", `${host}:${path}`, directory], signal);
         } catch (error) {
           if (!(await isMountPoint(directory))) await rmdir(directory);
           throw error;

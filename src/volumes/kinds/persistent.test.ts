@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { MemoryClaims } from "../../../test/support/memory-claims.ts";
 import { eventually, podWithVolumes, VolumeNode, type VolumeNodeOptions } from "../../../test/support/volume-node.ts";
-import { isMountPoint, loadSyscalls, type RunTool, readMounts, ToolError } from "../../host/index.ts";
+import { isMountPoint, loadSyscalls, type RunTool, readMounts, runTool, ToolError } from "../../host/index.ts";
 import { type PersistentVolumeSpec, uidOf, type Volume } from "../../model/index.ts";
 import { VolumeError } from "../engine/volume-error.ts";
 
@@ -394,7 +394,7 @@ for (const { name, source, options } of [
     await node.volumes.mount(pod, never);
     const path = node.volumePath(uidOf(pod), "kubernetes.io/nfs", "pv-c");
     const host = name === "IPv6 address" ? "[fd00::1]" : "files";
-    assert.deepEqual(commands, [["mount", "-t", "nfs", ...options, `${host}:/export`, path]]);
+    assert.deepEqual(commands, [["mount", "-t", "nfs", ...options, "--", `${host}:/export`, path]]);
     await node.restart();
     await node.volumes.mount(pod, never);
     assert.equal(commands.length, 1, "what is mounted already is not mounted again");
@@ -415,11 +415,31 @@ test(
     const path = node.volumePath(uidOf(pod), "kubernetes.io/nfs", "v");
     assert.equal(
       node.events[0]?.message,
-      `MountVolume.SetUp failed for volume "v" : mount -t nfs -o ro away:/x ${path} exited with 32: Connection refused`,
+      `MountVolume.SetUp failed for volume "v" : mount -t nfs -o ro -- away:/x ${path} exited with 32: Connection refused`,
     );
     await assert.rejects(stat(path), { code: "ENOENT" });
   },
 );
+
+test("attack: words of a shell, and options, in the names of servers and paths stay names", needsRoot, async () => {
+  const { node, claims } = await nodeWith({ run: runTool });
+  await using _ = node;
+  const planted = join(node.root, "planted");
+  for (const server of [`x;touch ${planted}`, `$(touch ${planted})`, "-oremount", `--fstab=${planted}`]) {
+    const pod = podWithVolumes([{ name: "v", nfs: { server, path: `/x\`touch ${planted}\`` } }]);
+    await assert.rejects(node.volumes.mount(pod, never), VolumeError);
+    await node.volumes.unmount(uidOf(pod));
+  }
+  // As in CVE-2023-5528: the path of a local volume was handed to a shell.
+  const path = join(node.root, `$(touch planted);touch planted &`);
+  await mkdir(path);
+  claims.bind("c", { local: { path } });
+  const pod = podWithVolumes([claimed("c")]);
+  await node.volumes.mount(pod, never);
+  await node.volumes.unmount(uidOf(pod));
+  await assert.rejects(stat(planted), { code: "ENOENT" });
+  await assert.rejects(stat("planted"), { code: "ENOENT" });
+});
 
 test("image volumes: fetched, then left to the runtime; without the gate there is no such kind", async () => {
   const { node } = await nodeWith({

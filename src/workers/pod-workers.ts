@@ -18,12 +18,15 @@ export class PodWorkers {
   readonly #workers = new Map<PodUid, Worker>();
   readonly #keyed: KeyedWorkers<PodUid>;
   readonly #slots: StartSlots;
+  /** Nobody waits for what is left of a pod to be cleared away; those that have yet to stop come first. */
+  readonly #clearing: StartSlots;
   readonly #goneListeners = new Set<(uid: PodUid) => void>();
   readonly #finishedListeners = new Set<(uid: PodUid) => void>();
 
   constructor(scope: TaskScope, ports: WorkerPorts) {
     this.#ports = ports;
     this.#slots = new StartSlots(ports.clock, ports.startSlots);
+    this.#clearing = new StartSlots(ports.clock, clearingAtOnce);
     this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
   }
 
@@ -168,11 +171,10 @@ export class PodWorkers {
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
       case "finished":
+        // The API keeps a deleted pod until we have told it how the pod ended; it need not wait for the cleaning up.
+        if (!this.#isOver(worker)) for (const listener of this.#finishedListeners) listener(worker.uid);
         if (isUnwanted(state)) await this.#clear(worker, signal);
-        // The API keeps a deleted pod until we have told it how the pod ended.
-        if (isUnwanted(state) && (worker.returning !== undefined || !this.#ports.isListed(worker.uid))) {
-          this.#leave(worker);
-        } else for (const listener of this.#finishedListeners) listener(worker.uid);
+        if (this.#isOver(worker)) this.#leave(worker);
         this.#wakeNamesakes(worker);
         return { type: "settled" };
     }
@@ -211,9 +213,14 @@ export class PodWorkers {
     return false;
   }
 
+  /** Nobody wants the pod, and nobody waits to hear of it. */
+  #isOver({ state, uid, returning }: Worker): boolean {
+    return isUnwanted(state) && (returning !== undefined || !this.#ports.isListed(uid));
+  }
+
   async #clear(worker: Worker, signal: AbortSignal): Promise<void> {
     if (worker.isCleared) return;
-    await this.#ports.setup.removeContent(worker.uid, signal);
+    await this.#clearing.run(() => this.#ports.setup.removeContent(worker.uid, signal), signal);
     worker.isCleared = true;
   }
 
@@ -276,6 +283,8 @@ export interface TerminateRequest {
   readonly graceSeconds: number;
   readonly amendStatus?: (status: PodStatus) => PodStatus;
 }
+
+const clearingAtOnce = 2;
 
 const interrupted = new DOMException("the pod is to end", "AbortError");
 

@@ -224,6 +224,12 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       const certDir = certDirOf(config, rootDir);
       await startServingCertificate({ cluster, node: keeper, config, certDir, clock, log: log.named("kube") }, scope);
     }
+    if (kubelet.localStorageCapacityIsolation) {
+      const { startStorageWatch } = await import("./eviction.ts");
+      const { observer } = engine;
+      const seen = { cri, rootDir, podLogsDir: node.podLogsDir, volumes: volumes.volumes, observer, workers };
+      startStorageWatch({ ...seen, clock, log, recordEvent: events.pod }, scope);
+    }
     reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
   }
   keepCleaningOrphans(

@@ -150,6 +150,35 @@ describe("claims and objects of a cluster on a real node", () => {
     await volumes.end("owner", pod);
   });
 
+  test("whoever takes more of the disk than it may is evicted, and says why; others stay", async () => {
+    const limits = { "ephemeral-storage": "2Mi" };
+    const fills = (path: string) => `head -c 4000000 /dev/zero >> ${path}; trap 'exit 0' TERM; sleep 1d & wait`;
+    const filler = (path: string, more: object = {}) =>
+      volumes.main({ command: ["sh", "-c", fills(path)], volumeMounts: [{ name: "v", mountPath: "/v" }], ...more });
+    const scratch = (sizeLimit: string) => [{ name: "v", emptyDir: { sizeLimit } }];
+    await Promise.all([
+      cluster.create("overflows", { containers: [filler("/v/file")], volumes: scratch("1Mi") }),
+      // As in CVE-2020-8557: the hosts file is the node's, but the pod writes it.
+      cluster.create("hoards", {
+        containers: [filler("/etc/hosts", { resources: { limits } })],
+        volumes: scratch("1Gi"),
+      }),
+      cluster.create("fits", { containers: [filler("/v/file")], volumes: scratch("1Gi") }),
+    ]);
+    for (const [name, message] of [
+      ["overflows", 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '],
+      ["hoards", "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. "],
+    ] as const) {
+      const { status } = await cluster.until(name, "failed", (pod) => pod.status?.phase === "Failed");
+      assert.deepEqual([status?.reason, status?.message], ["Evicted", message]);
+      assert.equal(await volumes.event(name, "Evicted"), message);
+      assert.ok(!(status?.conditions ?? []).some(({ type }) => type === "DisruptionTarget"));
+      await cluster.delete(name, 0);
+    }
+    const fits = await cluster.until("fits", "ready", isReady);
+    await volumes.end("fits", fits);
+  });
+
   test("projected from everything at once: content, modes, items; optional comes later, immutable stays", async () => {
     await object("ConfigMap", "settings", { data: { a: "from the map", b: "not chosen" } });
     await object("Secret", "keys", { stringData: { key: "hush" } });

@@ -1,0 +1,3 @@
+// Eviction: which pods must go because they take more of the node than they may.
+export type { ContainerDisk, PodDisk, StorageWatchPorts } from "./storage-watch.ts";
+export { StorageWatch } from "./storage-watch.ts";

@@ -32,9 +32,12 @@ async function unmountOne(path: string): Promise<void> {
   }
 }
 
-/** Takes off every mount at the path or further inside. */
+/** Takes off every mount at the path or further inside, and what comes to light below those. */
 export async function unmountAllBelow(path: string): Promise<void> {
-  await unmountWhere(path, () => true);
+  for (let turn = 0; await unmountWhere(path, () => true); turn++) {
+    if (turn === mostStacked)
+      throw new Error(`there are still mounts in ${path} after ${mostStacked} rounds of unmounts`);
+  }
 }
 
 /** True when there was anything to take off. Reads the whole mount table, so it is for when that is needed. */

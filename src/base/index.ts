@@ -5,7 +5,15 @@ export { formatDuration, parseDuration } from "./duration.ts";
 export { explain, isAbort, messageOf } from "./errors.ts";
 export { FieldReader } from "./field-reader.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";
-export { type Blocker, Ledger, type LedgerEntry, type LedgerSpan, type LedgerStep, type LedgerView } from "./ledger.ts";
+export {
+  type Blocker,
+  type FinishedStep,
+  Ledger,
+  type LedgerEntry,
+  type LedgerSpan,
+  type LedgerStep,
+  type LedgerView,
+} from "./ledger.ts";
 export { Limiter } from "./limiter.ts";
 export { lingering } from "./lingering-signal.ts";
 export { type LogFields, type Logger, silentLogger } from "./log.ts";

@@ -8,10 +8,13 @@ export class Ledger<Key> {
   readonly #timelines = new Map<Key, Timeline>();
   readonly #clock: Clock;
   readonly #maxEntries: number;
+  readonly #onStep: ((step: FinishedStep) => void) | undefined;
 
-  constructor(clock: Clock, maxEntries = 200) {
+  /** `onStep` is told of every step that began and has ended, for metrics. */
+  constructor(clock: Clock, maxEntries = 200, onStep?: (step: FinishedStep) => void) {
     this.#clock = clock;
     this.#maxEntries = maxEntries;
+    this.#onStep = onStep;
   }
 
   /** Records that a step began; call `end` or `fail` on the result exactly once. */
@@ -78,6 +81,7 @@ export class Ledger<Key> {
     entry.outcome = outcome;
     entry.endedAt = this.#clock.now();
     if (message !== undefined) entry.message = message;
+    this.#onStep?.({ step: entry.step, outcome, durationMs: entry.endedAt - entry.startedAt });
   }
 }
 
@@ -104,6 +108,12 @@ export type LedgerStep =
 export interface LedgerSpan {
   end(message?: string): void;
   fail(message: string): void;
+}
+
+export interface FinishedStep {
+  readonly step: LedgerStep;
+  readonly outcome: "ok" | "failed";
+  readonly durationMs: number;
 }
 
 export interface LedgerEntry {

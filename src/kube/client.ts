@@ -50,11 +50,20 @@ export interface KubeClientSettings {
   readonly throttle: TokenBucket | undefined;
 }
 
+/** One exchange with the API server, up to the head of its answer; for metrics. */
+export interface RequestReport {
+  readonly method: string;
+  /** undefined: there was no answer. */
+  readonly status: number | undefined;
+  readonly durationMs: number;
+}
+
 export interface KubeClientPorts {
   readonly transport: Transport;
   readonly credentials: Credentials;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly onRequest?: ((report: RequestReport) => void) | undefined;
 }
 
 const mostRetries = 10;
@@ -233,14 +242,24 @@ export class KubeClient {
 
   /** Sends as whom we are; when refused, once more with credentials that are read afresh. */
   async #sendAs(request: ClientRequest, signal: AbortSignal): Promise<HttpResponse> {
-    const { transport, credentials } = this.#ports;
+    const { transport, credentials, clock, onRequest } = this.#ports;
     const { method, path, body } = request;
     const headers = {
       accept: "application/json",
       "user-agent": this.#settings.userAgent,
       ...(body !== undefined && { "content-type": body.type }),
     };
-    const send = (): Promise<HttpResponse> => transport.send({ method, path, headers, body: body?.text }, signal);
+    const send = async (): Promise<HttpResponse> => {
+      const startedAt = clock.monotonic();
+      let status: number | undefined;
+      try {
+        const answer = await transport.send({ method, path, headers, body: body?.text }, signal);
+        status = answer.status;
+        return answer;
+      } finally {
+        onRequest?.({ method, status, durationMs: clock.monotonic() - startedAt });
+      }
+    };
     const response = await send();
     if (response.status !== 401 || !credentials.refused()) return response;
     response.body.destroy();

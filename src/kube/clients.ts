@@ -7,7 +7,7 @@ import {
   proxyFromEnvironment,
   UserCredentials,
 } from "./access/index.ts";
-import { KubeClient } from "./client.ts";
+import { KubeClient, type RequestReport } from "./client.ts";
 import { Transport, type TransportSettings } from "./transport/index.ts";
 
 export interface ClientLimits {
@@ -32,6 +32,7 @@ export interface KubeClientsPorts {
   readonly environment: Environment;
   /** In place of what the kubeconfig says, for certificates that the agent manages itself. */
   readonly credentials?: Credentials;
+  readonly onRequest?: (report: RequestReport) => void;
 }
 
 // The server's own limit is a minute; after that nothing will come.
@@ -68,7 +69,7 @@ export class KubeClients implements Disposable {
       const throttle = limits === "unlimited" ? undefined : new TokenBucket(limits.qps || 5, limits.burst || 10, clock);
       return new KubeClient(
         { userAgent: settings.userAgent, timeoutMs, throttle },
-        { transport, credentials, clock, log },
+        { transport, credentials, clock, log, onRequest: ports.onRequest },
       );
     };
     this.main = client(this.#common, settings.main, requestTimeoutMs);

@@ -22,7 +22,14 @@ export {
   servingTemplate,
   writeKubeconfig,
 } from "./certificates/index.ts";
-export { KubeClient, type ListOptions, type ObjectList, type Patch, type WatchOptions } from "./client.ts";
+export {
+  KubeClient,
+  type ListOptions,
+  type ObjectList,
+  type Patch,
+  type RequestReport,
+  type WatchOptions,
+} from "./client.ts";
 export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";
 export { getObject, type NamedObject, ObjectWatches, requestToken } from "./objects/index.ts";

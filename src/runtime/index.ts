@@ -12,6 +12,6 @@ export { PodObserver } from "./observer.ts";
 export { Relist } from "./relist.ts";
 export { RuntimeStatus } from "./runtime-status.ts";
 export { StartError } from "./start-error.ts";
-export { ContainerStarter, type StartContainerRequest, type StarterPorts } from "./starter.ts";
+export { ContainerStarter, type StartContainerRequest, type StarterPorts, type StartReport } from "./starter.ts";
 export { translateContainer, translateSandbox } from "./translate.ts";
 export { defaultUserIdPool, type UserIdPool, UserIds } from "./user-ids.ts";

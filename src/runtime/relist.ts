@@ -42,6 +42,7 @@ export class Relist {
   async #relist(signal: AbortSignal): Promise<"calm" | "changes" | "failed"> {
     const { runtime, log, observedPods, wake, clock } = this.#ports;
     const startedAt = clock.now();
+    const begunAt = clock.monotonic();
     try {
       const [{ items }, { containers }] = await Promise.all([
         runtime.listPodSandbox({ filter: undefined }, { signal }),
@@ -83,6 +84,7 @@ export class Relist {
       const isFirst = this.#lastSuccessAt === undefined;
       this.#lastSuccessAt = startedAt;
       this.#ports.onListed(isFirst);
+      this.#ports.onDone?.({ at: startedAt, durationMs: clock.monotonic() - begunAt });
       return changes === 0 ? "calm" : "changes";
     } catch (error) {
       if (isAbort(error, signal)) throw error;
@@ -103,6 +105,8 @@ export interface RelistPorts {
   readonly hintsFlow: () => boolean;
   /** After every successful list: time to decide about what nobody claimed. */
   readonly onListed: (isFirst: boolean) => void;
+  /** For metrics. */
+  readonly onDone?: (relist: { readonly at: number; readonly durationMs: number }) => void;
 }
 
 const soonMs = 2_000;

@@ -60,8 +60,11 @@ export class ContainerStarter {
         if (starting.includes(container.name)) this.#ports.prefetchImage(pod, kind, container, config, signal);
       }
       await mkdir(config.logDirectory, { recursive: true, mode: 0o755 });
-      const { podSandboxId } = await lingering(clock, patienceMs, signal, (late) =>
-        runtime.runPodSandbox({ config, runtimeHandler: context.runtimeHandler.name }, { signal: late }),
+      const runtimeHandler = context.runtimeHandler.name;
+      const { podSandboxId } = await this.#measured(pod, runtimeHandler, () =>
+        lingering(clock, patienceMs, signal, (late) =>
+          runtime.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+        ),
       );
       const id = podSandboxId as SandboxId;
       this.#ports.noteOwner(id, uidOf(pod));
@@ -81,6 +84,30 @@ export class ContainerStarter {
   }
 
   async startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void> {
+    const { onStart } = this.#ports;
+    try {
+      await this.#startContainer(request, signal);
+      onStart?.({ what: "container", kind: request.kind, failure: undefined });
+    } catch (error) {
+      if (error instanceof StartError) onStart?.({ what: "container", kind: request.kind, failure: error.reason });
+      throw error;
+    }
+  }
+
+  async #measured<Result>(pod: IdentifiedPod, runtimeHandler: string, run: () => Promise<Result>): Promise<Result> {
+    const { clock, onStart } = this.#ports;
+    const startedAt = clock.monotonic();
+    let failed = true;
+    try {
+      const result = await run();
+      failed = false;
+      return result;
+    } finally {
+      onStart?.({ what: "sandbox", pod, runtimeHandler, durationMs: clock.monotonic() - startedAt, failed });
+    }
+  }
+
+  async #startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void> {
     const { pod, container, observed } = request;
     const newest = newestOf(observed, container.name);
     const made = this.#leftUnstarted(request, newest) ?? (await this.#create(request, newest, signal));
@@ -180,6 +207,18 @@ export interface StartContainerRequest {
   readonly sandboxAttempt: number;
 }
 
+/** How a start went, for metrics. */
+export type StartReport =
+  | {
+      readonly what: "sandbox";
+      readonly pod: IdentifiedPod;
+      readonly runtimeHandler: string;
+      readonly durationMs: number;
+      readonly failed: boolean;
+    }
+  /** `failure` is the reason that users see. */
+  | { readonly what: "container"; readonly kind: ContainerKind; readonly failure: string | undefined };
+
 interface MadeContainer {
   readonly id: ContainerId;
   readonly restartCount: number;
@@ -226,6 +265,7 @@ export interface StarterPorts {
   ) => Promise<string | undefined>;
   readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
+  readonly onStart?: (report: StartReport) => void;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }
 

@@ -32,6 +32,8 @@ export class StatusSender {
   readonly #slots: Limiter;
   readonly #failures = new Map<PodUid, number>();
   readonly #timers = new Map<PodUid, Timer>();
+  /** Since when the API's copy may differ from ours. */
+  readonly #differsSince = new Map<PodUid, number>();
 
   constructor(scope: TaskScope, ports: StatusSenderPorts) {
     this.#ports = ports;
@@ -43,6 +45,7 @@ export class StatusSender {
   wake(uid: PodUid): void {
     this.#timers.get(uid)?.cancel();
     this.#timers.delete(uid);
+    if (!this.#differsSince.has(uid)) this.#differsSince.set(uid, this.#ports.clock.monotonic());
     this.#workers.wake(uid);
   }
 
@@ -50,14 +53,21 @@ export class StatusSender {
     this.#timers.get(uid)?.cancel();
     this.#timers.delete(uid);
     this.#failures.delete(uid);
+    this.#differsSince.delete(uid);
   }
 
   async #sync(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const differsSince = this.#differsSince.get(uid);
+    this.#differsSince.delete(uid);
     try {
-      await this.#send(uid, signal);
+      const sent = await this.#send(uid, signal);
       this.#failures.delete(uid);
+      if (sent === "patched" && differsSince !== undefined) {
+        this.#ports.onSynced?.(this.#ports.clock.monotonic() - differsSince);
+      }
     } catch (error) {
       if (isAbort(error, signal)) throw error;
+      if (differsSince !== undefined) this.#differsSince.set(uid, differsSince);
       const failures = (this.#failures.get(uid) ?? 0) + 1;
       this.#failures.set(uid, failures);
       const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
@@ -69,15 +79,16 @@ export class StatusSender {
     }
   }
 
-  async #send(uid: PodUid, signal: AbortSignal): Promise<void> {
+  async #send(uid: PodUid, signal: AbortSignal): Promise<"patched" | "same"> {
     const api = this.#ports.apiPod(uid);
     const status = this.#ports.status(uid);
-    if (api === undefined || status === undefined) return;
+    if (api === undefined || status === undefined) return "same";
     const merged = mergeForeign(api.status ?? {}, status);
     const patch = statusPatch(api.metadata.uid, api.status ?? {}, merged);
     if (patch !== undefined) await this.#slots.run(() => this.#patch(api, patch, signal), signal);
     // Only when the API shows the end may the pod vanish, or controllers would never learn how it ended.
     if (this.#ports.mayDelete(uid, api)) await this.#slots.run(() => this.#delete(api, signal), signal);
+    return patch === undefined ? "same" : "patched";
   }
 
   async #patch(api: IdentifiedPod, patch: object, signal: AbortSignal): Promise<void> {
@@ -109,6 +120,8 @@ export interface StatusSenderPorts {
   readonly patchStatus: (api: IdentifiedPod, patch: object, signal: AbortSignal) => Promise<IdentifiedPod>;
   /** The API's answer to a patch is newer than what the watch has brought. */
   readonly onSent: (api: IdentifiedPod) => void;
+  /** How long it took until the API had a status that had changed, for metrics. */
+  readonly onSynced?: (durationMs: number) => void;
   /** The pod is being deleted, its end is in the API, and nothing of it is left here. */
   readonly mayDelete: (uid: PodUid, api: IdentifiedPod) => boolean;
   /** For good, and only this very pod. */

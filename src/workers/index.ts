@@ -11,5 +11,6 @@ export type {
   ProbesPort,
   StarterPort,
   StatusPort,
+  WorkerMetrics,
   WorkerPorts,
 } from "./ports.ts";

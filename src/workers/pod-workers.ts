@@ -3,7 +3,7 @@ import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
 import { fullName, type IdentifiedPod, isStaticPod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
-import type { WorkerPorts } from "./ports.ts";
+import type { SyncOperation, WorkerPorts } from "./ports.ts";
 import { StartSlots } from "./start-slots.ts";
 import { syncTerminated, syncTerminating } from "./sync-ending.ts";
 import { type RunningTools, syncRunning } from "./sync-running.ts";
@@ -90,6 +90,7 @@ export class PodWorkers {
     if (this.#workers.has(uid)) return;
     const state: PodState = { step: "terminating", cause: "orphaned", graceSeconds: orphan.graceSeconds };
     this.#workers.set(uid, newWorker(uid, { orphanName: orphan.fullName }, state, this.#ports));
+    this.#ports.metrics?.orphaned();
     this.#keyed.wake(uid);
   }
 
@@ -147,6 +148,7 @@ export class PodWorkers {
     const stop = (): void => interrupt.abort(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
     worker.interrupt = interrupt;
+    const measured = this.#measure(worker);
     try {
       this.#schedule(worker, await this.#step(worker, interrupt.signal));
     } catch (error) {
@@ -156,7 +158,19 @@ export class PodWorkers {
     } finally {
       signal.removeEventListener("abort", stop);
       worker.interrupt = undefined;
+      measured();
     }
+  }
+
+  /** Returns what to call when the sync has ended. */
+  #measure(worker: Worker): () => void {
+    const { metrics, clock } = this.#ports;
+    if (metrics === undefined) return () => {};
+    const startedAt = clock.monotonic();
+    if (worker.synced === undefined) metrics.began(worker.pod, startedAt - worker.madeAt);
+    const operation = operationOf(worker);
+    worker.synced = worker.pod ?? "unknown";
+    return () => metrics.synced(operation, clock.monotonic() - startedAt);
   }
 
   async #step(worker: Worker, signal: AbortSignal): Promise<SyncOutcome> {
@@ -231,7 +245,9 @@ export class PodWorkers {
     this.#ports.ledger.forget(uid);
     this.#workers.delete(uid);
     for (const listener of this.#goneListeners) listener(uid);
-    if (returning !== undefined) this.upsert(returning);
+    if (returning === undefined) return;
+    this.#ports.metrics?.restarted(returning);
+    this.upsert(returning);
   }
 
   #wakeNamesakes({ uid, pod, orphanName }: Worker): void {
@@ -287,6 +303,19 @@ export interface TerminateRequest {
 const clearingAtOnce = 2;
 
 const interrupted = new DOMException("the pod is to end", "AbortError");
+
+function operationOf({ state, pod, synced }: Worker): SyncOperation {
+  switch (state.step) {
+    case "running":
+      if (synced === undefined) return "create";
+      return synced === pod ? "sync" : "update";
+    case "terminating":
+      return "kill";
+    case "terminated":
+    case "finished":
+      return "terminated";
+  }
+}
 
 function isUnwanted(state: PodState): boolean {
   return state.step !== "running" && (state.cause === "deleted" || state.cause === "orphaned");

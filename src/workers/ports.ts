@@ -37,7 +37,21 @@ export interface WorkerPorts {
   readonly isListed: (uid: PodUid) => boolean;
   /** How many pods may be starting at once. */
   readonly startSlots: number;
+  readonly metrics?: WorkerMetrics | undefined;
 }
+
+/** Told what workers do, for metrics. */
+export interface WorkerMetrics {
+  /** The first sync of a pod begins, this long after the pod came. */
+  began(pod: IdentifiedPod | undefined, waitedMs: number): void;
+  synced(operation: SyncOperation, durationMs: number): void;
+  /** A pod that only the runtime knows is being stopped. */
+  orphaned(): void;
+  /** A pod came back under the same uid after it had been stopped. */
+  restarted(pod: IdentifiedPod): void;
+}
+
+export type SyncOperation = "create" | "update" | "sync" | "kill" | "terminated";
 
 export interface PodObserverPort {
   latest(uid: PodUid): ObservedPod | undefined;

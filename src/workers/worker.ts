@@ -32,6 +32,10 @@ export interface Worker {
   /** Changes the status of a pod that the node itself ends (eviction, deadline). */
   amendStatus: ((status: PodStatus) => PodStatus) | undefined;
   failures: number;
+  /** When the worker was made, on the clock's monotonic scale. */
+  readonly madeAt: number;
+  /** The version of the pod that was last synced; undefined: none yet. */
+  synced: IdentifiedPod | "unknown" | undefined;
   timer: Timer | undefined;
   /** Fires when the pod has been active for as long as it may. */
   deadlineTimer: Timer | undefined;
@@ -63,6 +67,8 @@ export function newWorker(
     crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
     amendStatus: undefined,
     failures: 0,
+    madeAt: ports.clock.monotonic(),
+    synced: undefined,
     timer: undefined,
     deadlineTimer: undefined,
     interrupt: undefined,

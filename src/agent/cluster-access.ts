@@ -14,6 +14,7 @@ import {
   loadKubeconfig,
   ManagedCredentials,
   nodeIdentity,
+  type RequestReport,
   writeKubeconfig,
 } from "../kube/index.ts";
 
@@ -25,6 +26,8 @@ export interface ClusterAccessParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string>>;
+  /** For metrics: told of requests to the API server at this host. */
+  readonly watchRequests: (host: string) => (report: RequestReport) => void;
 }
 
 export interface ClusterDoor {
@@ -114,7 +117,8 @@ async function openManaged(parts: ClusterAccessParts, bootstraps: boolean, scope
 function clientsFor(parts: ClusterAccessParts, access: ClusterAccess, manager?: CertificateManager): KubeClients {
   const { settings, clock, log, environment } = parts;
   const credentials = manager === undefined ? {} : { credentials: new ManagedCredentials(manager, clock) };
-  return new KubeClients(access, settings, { clock, log, environment, ...credentials });
+  const onRequest = parts.watchRequests(access.server.host);
+  return new KubeClients(access, settings, { clock, log, environment, onRequest, ...credentials });
 }
 
 function certificateFiles({ user }: ClusterAccess) {

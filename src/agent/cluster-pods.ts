@@ -45,6 +45,7 @@ export function reportToApi(
     readonly log: Logger;
     readonly statuses: StatusStore;
     readonly workers: PodWorkers;
+    readonly onSynced: (durationMs: number) => void;
     /** The pods that are wanted, of all sources, mirrors too. */
     readonly wanted: () => readonly IdentifiedPod[];
   },
@@ -81,6 +82,7 @@ export function reportToApi(
       const ref = { namespace, name, subresource: "status" };
       return (await api.patch(resources.pods, ref, { type: "strategic", body }, signal)) as IdentifiedPod;
     },
+    onSynced: parts.onSynced,
     onSent: (pod) => answers.set(pod.metadata.uid, pod),
     mayDelete: (uid, pod) => {
       const { phase } = statuses.get(uid) ?? {};

@@ -9,6 +9,7 @@ import {
   type KubeClients,
   type KubeObject,
   ObjectWatches,
+  type RequestReport,
   type Resource,
   requestToken,
   resources,
@@ -45,6 +46,7 @@ export interface ClusterParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string>>;
+  readonly watchRequests: (host: string) => (report: RequestReport) => void;
 }
 
 /**
@@ -52,7 +54,7 @@ export interface ClusterParts {
  * node has yet to become a member and its certificate is not rotated.
  */
 export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promise<Cluster> {
-  const { config, certDir, clock, environment } = parts;
+  const { config, clock } = parts;
   const { kubelet, nodeName, reportedVersion } = config;
   const log = parts.log.named("kube");
   const { random } = Math;
@@ -62,7 +64,7 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
     events: { qps: kubelet.eventRecordQPS, burst: kubelet.eventBurst },
     heartbeatTimeoutMs: Math.min(kubelet.nodeStatusUpdateFrequencyMs, kubelet.nodeLeaseDurationSeconds * 1000),
   };
-  const door = await openClusterDoor({ config, certDir, settings, clock, log, environment }, scope);
+  const door = await openClusterDoor({ ...parts, settings, log }, scope);
   const { clients } = door;
   scope.signal.addEventListener("abort", () => clients[Symbol.dispose](), { once: true });
   const follow = <Kind extends KubeObject, Kept>(

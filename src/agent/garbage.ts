@@ -31,6 +31,7 @@ export interface ImageCollectionParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly recordNodeEvent: RecordNodeEvent;
+  readonly onRemoved: (removal: { readonly reason: "age" | "space" }) => void;
   readonly onCollected: (imageIds: ReadonlySet<string>, before: number) => Promise<void>;
 }
 
@@ -53,7 +54,7 @@ export async function startImageCollection(parts: ImageCollectionParts, scope: T
       log,
       recordNodeEvent: parts.recordNodeEvent,
       onCollected: parts.onCollected,
-      onRemoved() {},
+      onRemoved: parts.onRemoved,
       readFs: (signal) => readImageFs(images, signal),
       keptImages: () => (sandboxImage === undefined ? [] : [sandboxImage]),
       ages: new ImageAgeFile(join(flags.rootDir, "nodelet", "images.json")),

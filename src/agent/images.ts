@@ -26,6 +26,7 @@ import {
   uidOf,
 } from "../model/index.ts";
 import { StartError, type StarterPorts } from "../runtime/index.ts";
+import type { ImageMetrics } from "./metrics/index.ts";
 
 export interface ImageParts {
   readonly config: AgentConfig;
@@ -40,6 +41,7 @@ export interface ImageParts {
   /** The pod's pull secrets as far as they can be read. */
   readonly pullSecrets: (pod: IdentifiedPod, signal: AbortSignal) => Promise<readonly Secret[]>;
   readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
+  readonly metrics: ImageMetrics;
 }
 
 /** What finding credentials needs of the process it runs in. */
@@ -76,7 +78,7 @@ export async function startImages(parts: ImageParts): Promise<StartedImages> {
       credentials: await credentials(parts),
       recordEvent: parts.recordEvent,
       onUse: parts.onUse,
-      onPull() {},
+      onPull: parts.metrics.onPull,
     },
   );
   const prefetch = new ImagePrefetch(puller);
@@ -127,7 +129,7 @@ export async function startImages(parts: ImageParts): Promise<StartedImages> {
   };
 }
 
-async function credentials({ config, clock, log, surroundings }: ImageParts): Promise<Credentials> {
+async function credentials({ config, clock, log, surroundings, metrics }: ImageParts): Promise<Credentials> {
   const { imageCredentialProviderConfig, imageCredentialProviderBinDir, rootDir } = config.flags;
   const { workDir, homeDir, environment } = surroundings;
   const node = new NodeCredentials({ rootDir, workDir, homeDir }, { clock, log });
@@ -137,7 +139,7 @@ async function credentials({ config, clock, log, surroundings }: ImageParts): Pr
     binDir: imageCredentialProviderBinDir,
     allowTokens: config.gates.enabled("KubeletServiceAccountTokenForCredentialProviders"),
   });
-  const ports = { clock, log, environment, serviceAccounts: undefined, onCall() {} };
+  const ports = { clock, log, environment, serviceAccounts: undefined, onCall: metrics.onPlugin };
   return new Credentials(
     node,
     providers.map((provider) => new CredentialPlugin(provider, imageCredentialProviderBinDir, ports)),

@@ -49,6 +49,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     scope,
     recordEvent: recordPodEvent,
     ledger,
+    onProbe: parts.metrics.probes.onProbe,
     run: probeRunner(exec, clock, { concurrency: 8, runtimeTimeoutMs: parts.settings.runtimeRequestTimeoutMs }),
     store: new FileProbeStore(podsDir, log.named("probes")),
   });
@@ -75,7 +76,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     ledger,
     recordEvent: recordPodEvent,
     volumes: parts.volumes,
-    cgroups: parts.cgroups,
+    cgroups: measuredCgroups(parts),
     removeFromRuntime: async (uid, signal) => {
       const observed = await observer.inspect(uid, signal);
       await Promise.all(observed.containers.map((container) => removal.remove(container, signal)));
@@ -129,6 +130,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
       await killer.killContainer({ pod, container: found, graceSeconds, message, preStopDone: new Set() }, signal);
     },
     removeContainer: (container, signal) => removal.remove(container, signal),
+    onStart: parts.metrics.runtime.onStart,
     legacyLogs: logs,
   });
   const probesPort: ProbesPort = {
@@ -143,4 +145,12 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     result: (uid, container, kind) => probes.result(uid, container.name, kind, container.id),
   };
   return { observer, memory, runtimeStatus, probes, probesPort, killer, setup, starter, removal };
+}
+
+function measuredCgroups({ cgroups, metrics, clock }: PodEngineParts): PodEngineParts["cgroups"] {
+  const monotonic = (): number => clock.monotonic();
+  return {
+    ensure: (pod) => metrics.pods.cgroup("create", monotonic, () => cgroups.ensure(pod)),
+    remove: (uid, signal) => metrics.pods.cgroup("destroy", monotonic, () => cgroups.remove(uid, signal)),
+  };
 }

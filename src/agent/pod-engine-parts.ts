@@ -5,6 +5,7 @@ import type { Admission } from "../pods/index.ts";
 import type { ContainerContext, NodeContext, StarterPorts } from "../runtime/index.ts";
 import type { PodMux } from "../sources/index.ts";
 import type { PodVolumes } from "../volumes/index.ts";
+import type { AgentMetrics } from "./metrics/index.ts";
 import type { PodSetupPorts } from "./pod-setup.ts";
 
 /** What the pod engine is built from. */
@@ -31,6 +32,7 @@ export interface PodEngineParts {
   readonly readConfigMap: ContainerContext["readConfigMap"];
   readonly readSecret: ContainerContext["readSecret"];
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
+  readonly metrics: AgentMetrics;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
   /** What the runtime says of itself or of the pod network has changed. */

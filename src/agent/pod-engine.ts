@@ -14,6 +14,7 @@ import { readTerminationText, StatusStore } from "../status/index.ts";
 import { PodWorkers } from "../workers/index.ts";
 import { keepCollecting } from "./garbage.ts";
 import { noteMilestones } from "./ledger-notes.ts";
+import { showNodeState } from "./metrics/index.ts";
 import { buildPodActions } from "./pod-actions.ts";
 import type { PodEngineParts } from "./pod-engine-parts.ts";
 import { PodViews } from "./pod-views.ts";
@@ -32,7 +33,7 @@ export interface PodEngine {
 }
 
 export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngine {
-  const { clock, log, ledger, runtime, node, mux, recordPodEvent } = parts;
+  const { clock, log, ledger, runtime, node, mux, recordPodEvent, metrics } = parts;
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
   const statuses = new StatusStore(log.named("status"));
   const onRuntimeChange = (): void => {
@@ -86,6 +87,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     startSlots: parts.settings.startSlots,
     isListed: (uid) => registry.get(uid) !== undefined,
     probes: actions.probesPort,
+    metrics: metrics.pods,
   });
   probes.onChange((uid) => workers.wake(uid));
   const views = new PodViews({ statuses, ledger, wanted: () => mux.pods() });
@@ -100,6 +102,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     wasHere: (uid) => memory.load(uid).status !== undefined,
     inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => {
+      metrics.pods.rejected(status.reason ?? "");
       const { generation: observedGeneration } = pod.metadata;
       const startTime = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
       statuses.set(pod, {
@@ -114,9 +117,13 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       views.gone(uid);
     },
   });
+  statuses.onChange((pod, status, before) => {
+    metrics.pods.onStatus(pod, status, before, ledger.read(uidOf(pod)), clock.now());
+  });
   noteMilestones(statuses, ledger);
   workers.onGone((uid) => {
     views.gone(uid);
+    metrics.probes.forget(uid);
     gc.noteChange();
     collectSoon();
   });
@@ -132,6 +139,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       if (isFirst) workers.wakeAll();
       settler.wake("unclaimed");
     },
+    onDone: metrics.runtime.onRelist,
   });
   /** Beside all else: an unwanted pod that can't be inspected must hold up nobody. */
   const settler = new KeyedWorkers<"unclaimed">(scope, (_, signal) => registry.settleUndecided(signal));
@@ -161,6 +169,13 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       signal,
     ),
   );
+  showNodeState(metrics.figures.main, {
+    wanted: () => mux.pods(),
+    worked: () => workers.pods(),
+    workedUids: () => workers.uids(),
+    stateOf: (uid) => workers.stateOf(uid),
+    observed: () => observer.all(),
+  });
   const knownPods = async (signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined> => {
     if (!mux.allReady()) return undefined;
     const [{ items }, { containers }] = await Promise.all([

@@ -26,6 +26,7 @@ import { watchApi, watchDisk, watchEventLoop } from "./health-checks.ts";
 import { hostNamespaceHandler } from "./host-namespaces.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
 import { startLogRotation } from "./log-rotation.ts";
+import { type AgentMetrics, showClientCertificate, showServingCertificate } from "./metrics/index.ts";
 import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
@@ -41,6 +42,7 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly health: HealthRegistry;
+  readonly metrics: AgentMetrics;
   readonly cri: CriClient;
   readonly runtime: ConnectedRuntime;
   readonly machine: Machine;
@@ -67,7 +69,7 @@ const legacyLogDir = "/var/log/containers";
 
 /** Connects sources, workers and what they drive, and starts them; leaving the scope stops loops, never pods. */
 export async function startPods(parts: AgentParts, scope: TaskScope): Promise<StartedPods> {
-  const { config, clock, log, cri, machine } = parts;
+  const { config, clock, log, cri, machine, metrics } = parts;
   const { kubelet, flags } = config;
   const podsDir = join(parts.rootDir, "pods");
   const cluster = await joinClusterIfAny(parts, scope);
@@ -84,7 +86,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     allocateIds: (pod) => userIds.allocate(pod),
     log,
   });
-  const ledger = new Ledger<PodUid>(clock);
+  const ledger = new Ledger<PodUid>(clock, undefined, metrics.pods.onStep);
   const runtimeHandlerOf = (pod: IdentifiedPod): string => runtimeHandler(pod, cluster);
   const images = await startImages({
     config,
@@ -95,6 +97,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     recordEvent: events.pod,
     surroundings: parts.surroundings,
     onUse: (imageId) => imageGc.noteWanted(imageId),
+    metrics: metrics.images,
     runtimeHandlerOf,
     pullSecrets: (pod, signal) =>
       readPullSecrets(pod, {
@@ -113,6 +116,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       clock,
       log: log.named("images"),
       recordNodeEvent: events.node,
+      onRemoved: metrics.images.onRemoved,
       onCollected: images.onCollected,
     },
     scope,
@@ -139,6 +143,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       cluster,
       onReady: (uid) => engine.workers.wake(uid),
       onInUse: () => keeper?.wake(),
+      onContent: metrics.volumes.onContent,
     },
     scope,
   );
@@ -186,6 +191,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       runtimeHandlerOf,
       services: () => knownServices(cluster),
       images,
+      metrics,
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
       onRuntimeChange: () => keeper?.wake(),
@@ -213,16 +219,21 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       import("./node.ts"),
       import("./kube-reviews.ts"),
     ]);
-    reviews = kubeReviews(cluster.clients.main);
+    reviews = metrics.kube.reviews(kubeReviews(cluster.clients.main), clock);
+    const { clientCertificate } = cluster;
+    if (clientCertificate !== undefined) showClientCertificate(metrics.figures.main, clientCertificate);
     const { statuses, workers, runtimeStatus } = engine;
     const { rootDir, runtime } = parts;
     const nodeParts = { cluster, config, rootDir, machine, cri, identity: runtime.identity, runtimeStatus, clock, log };
+    metrics.startup.begin();
     keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
+    keeper.onNode(metrics.startup.onNode);
     startApiSource({ cluster, rootDir, clock, log }, mux, scope);
     if (kubelet.serverTLSBootstrap) {
       const { startServingCertificate } = await import("./serving-certificate.ts");
       const certDir = certDirOf(config, rootDir);
-      await startServingCertificate({ cluster, node: keeper, config, certDir, clock, log: log.named("kube") }, scope);
+      const serving = { cluster, node: keeper, config, certDir, clock, log: log.named("kube") };
+      showServingCertificate(metrics.figures.main, await startServingCertificate(serving, scope));
     }
     if (kubelet.localStorageCapacityIsolation) {
       const { startStorageWatch } = await import("./eviction.ts");
@@ -230,10 +241,18 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       const seen = { cri, rootDir, podLogsDir: node.podLogsDir, volumes: volumes.volumes, observer, workers };
       startStorageWatch({ ...seen, clock, log, recordEvent: events.pod }, scope);
     }
-    reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted: () => mux.pods() }, scope);
+    const wanted = (): readonly IdentifiedPod[] => mux.pods();
+    const onSynced = metrics.pods.onStatusSynced;
+    reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted, onSynced }, scope);
   }
   keepCleaningOrphans(
-    { volumes: volumes.volumes, clock, log: log.named("volumes"), knownPods: (signal) => engine.knownPods(signal) },
+    {
+      volumes: volumes.volumes,
+      clock,
+      log: log.named("volumes"),
+      knownPods: (signal) => engine.knownPods(signal),
+      onSweep: metrics.volumes.onSweep,
+    },
     scope,
   );
   watchEventLoop(parts, scope);
@@ -257,11 +276,12 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
 
 /** Most machines of one person never load the client for a cluster. */
 async function joinClusterIfAny(parts: AgentParts, scope: TaskScope): Promise<Cluster | undefined> {
-  const { config, clock, log, surroundings } = parts;
+  const { config, clock, log, surroundings, metrics } = parts;
   if (config.flags.kubeconfig === "") return undefined;
   const { joinCluster } = await import("./cluster.ts");
   const certDir = certDirOf(config, parts.rootDir);
-  return joinCluster({ config, certDir, clock, log, environment: surroundings.environment }, scope);
+  const watchRequests = (host: string) => metrics.kube.watch(host);
+  return joinCluster({ config, certDir, clock, log, environment: surroundings.environment, watchRequests }, scope);
 }
 
 function knownServices(cluster: Cluster | undefined): KnownServices {

@@ -9,6 +9,7 @@ import { Ending } from "./ending.ts";
 import type { ProcessSurroundings } from "./images.ts";
 import { LateReviews, LateViews } from "./late-views.ts";
 import { holdLockFile } from "./lock-file.ts";
+import { AgentMetrics, showIdentity } from "./metrics/index.ts";
 import { tuneOwnProcess } from "./own-process.ts";
 import { type RunningPods, startPods } from "./pods.ts";
 import { RuntimeLink } from "./runtime-link.ts";
@@ -59,8 +60,12 @@ export async function runAgent(config: AgentConfig, around: AgentSurroundings, s
   log.info("Stopped; containers keep running");
 }
 
-async function startAndWork(config: AgentConfig, around: AgentSurroundings, ending: Ending): Promise<void> {
-  const { clock, log } = around;
+async function startAndWork(config: AgentConfig, given: AgentSurroundings, ending: Ending): Promise<void> {
+  const figures = new Figures();
+  const metrics = new AgentMetrics(figures, given.clock);
+  const { clock } = metrics;
+  const around = { ...given, clock };
+  const { log } = around;
   const { kubelet, flags } = config;
   const standalone = flags.kubeconfig === "";
   const rootDir = normalize(flags.rootDir).replace(/(.)\/$/, "$1");
@@ -68,6 +73,7 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   if (!around.isRoot) log.error("The agent needs to run as root", new Error("it does not run as uid 0"));
 
   const health = new HealthRegistry(clock);
+  metrics.showHealth(health);
   await using signsOfLife = new TaskScope();
   ending.follow(signsOfLife);
   const service = giveSignsOfLife(config, around, { health, scope: signsOfLife, ending });
@@ -76,6 +82,7 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   checkSwap(kubelet.failSwapOn, await readSwaps());
   const [machine, cgroups] = await Promise.all([readMachine(), readCgroupLayout()]);
   log.info("Node identified", { nodeName: config.nodeName, bootId: machine.bootId, cgroupVersion: cgroups.version });
+  showIdentity(figures, config, machine, cgroups.version);
   if (cgroups.version === 1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
 
   await ensureDirectory(rootDir, 0o750);
@@ -84,13 +91,12 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   await prepareDirectories({ rootDir, podLogsDir: kubelet.podLogsDir, checkpoints }, log);
   await tuneOwnProcess(kubelet, { clock, log, scope: signsOfLife });
 
-  using link = new RuntimeLink(kubelet, { clock, log: log.named("cri"), health });
+  using link = new RuntimeLink(kubelet, { clock, log: log.named("cri"), health, onCall: metrics.runtime.onCall });
   await using doors = new TaskScope();
   ending.follow(doors);
   const views = new LateViews();
   const { configz, logControl } = around;
   const reviews = new LateReviews();
-  const figures = new Figures();
   const doorPorts: NodeApiPorts = {
     views,
     runtimeViews: views,
@@ -111,11 +117,24 @@ async function startAndWork(config: AgentConfig, around: AgentSurroundings, endi
   await service.tell({ ready: true, status: waiting });
 
   const runtime = await link.connect(ending.signal);
+  if (runtime.isOutdated) metrics.runtime.isOutdated();
   await service.tell({ status: `Connected to ${runtime.identity.name} ${runtime.identity.version}` });
   await using podLoops = new TaskScope();
   ending.follow(podLoops);
   const { surroundings } = around;
-  const parts = { config, rootDir, clock, log, health, cri: link.cri, runtime, machine, cgroups, surroundings };
+  const parts = {
+    config,
+    rootDir,
+    clock,
+    log,
+    health,
+    metrics,
+    cri: link.cri,
+    runtime,
+    machine,
+    cgroups,
+    surroundings,
+  };
   const pods = await startPods(parts, podLoops);
   views.attach(pods.views, pods.runtimeViews);
   figures.attach(pods.statistics, podLoops);

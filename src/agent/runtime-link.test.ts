@@ -35,7 +35,7 @@ function link(name: string, changes: { cgroupDriver?: string; endpoint?: string 
     runtimeRequestTimeoutMs: 5_000,
     cgroupDriver: changes.cgroupDriver ?? "cgroupfs",
   };
-  const made = new RuntimeLink(settings, { clock, log, health });
+  const made = new RuntimeLink(settings, { clock, log, health, onCall: () => {} });
   return { made, socket, warnings, state: () => health.read().find(({ name }) => name === "runtime")?.health };
 }
 
@@ -130,7 +130,10 @@ test("the age of the last answer follows the clock", async () => {
   const health = new HealthRegistry(clock);
   const socket = join(directory, "aging.sock");
   const settings = { containerRuntimeEndpoint: `unix://${socket}`, imageServiceEndpoint: "", cgroupDriver: "cgroupfs" };
-  using made = new RuntimeLink({ ...settings, runtimeRequestTimeoutMs: 60_000 }, { clock, log: silentLogger, health });
+  using made = new RuntimeLink(
+    { ...settings, runtimeRequestTimeoutMs: 60_000 },
+    { clock, log: silentLogger, health, onCall: () => {} },
+  );
   await using _served = await serveFakeRuntime(socket);
   let connected = false;
   const connecting = made.connect(never).then(() => {

@@ -1,18 +1,35 @@
 import { type Clock, explain, type Logger } from "../base/index.ts";
 import type { KubeletConfiguration } from "../config/index.ts";
-import { CriClient, cgroupDriverOf, parseEndpoint, RuntimeHandshake, type RuntimeIdentity } from "../cri/index.ts";
+import {
+  type CallReport,
+  CriClient,
+  cgroupDriverOf,
+  parseEndpoint,
+  RuntimeHandshake,
+  type RuntimeIdentity,
+} from "../cri/index.ts";
 import type { HealthCheck, HealthRegistry } from "../server/index.ts";
 
 /** What the runtime said of itself when it answered first. */
 export interface ConnectedRuntime {
   readonly identity: RuntimeIdentity;
   readonly cgroupDriver: "systemd" | "cgroupfs";
+  /** It does not tell its cgroup driver, as the kubelet will want of every runtime. */
+  readonly isOutdated: boolean;
 }
 
 export type RuntimeSettings = Pick<
   KubeletConfiguration,
   "containerRuntimeEndpoint" | "imageServiceEndpoint" | "runtimeRequestTimeoutMs" | "cgroupDriver"
 >;
+
+export interface RuntimeLinkPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly health: HealthRegistry;
+  /** For metrics. */
+  readonly onCall: (report: CallReport) => void;
+}
 
 /** The connection to the container runtime: waited for at start, watched ever after. */
 export class RuntimeLink implements Disposable {
@@ -22,7 +39,7 @@ export class RuntimeLink implements Disposable {
   readonly #log: Logger;
   readonly #handshake: RuntimeHandshake;
 
-  constructor(settings: RuntimeSettings, ports: { clock: Clock; log: Logger; health: HealthRegistry }) {
+  constructor(settings: RuntimeSettings, ports: RuntimeLinkPorts) {
     const { clock, log } = ports;
     this.#settings = settings;
     this.#clock = clock;
@@ -37,7 +54,7 @@ export class RuntimeLink implements Disposable {
         imageEndpoint: settings.imageServiceEndpoint,
         requestTimeoutMs: settings.runtimeRequestTimeoutMs,
       },
-      { clock },
+      { clock, onCall: ports.onCall },
     );
     this.#handshake = new RuntimeHandshake({ runtime: this.cri.runtime, images: this.cri.images, clock, log });
     ports.health.watch("runtime", this.#check);
@@ -51,7 +68,7 @@ export class RuntimeLink implements Disposable {
     const cgroupDriver = wanted ?? asDriver(this.#settings.cgroupDriver);
     const source = wanted === undefined ? "configuration" : "container runtime";
     log.info("Using cgroup driver", { cgroupDriver, source });
-    return { identity, cgroupDriver };
+    return { identity, cgroupDriver, isOutdated: wanted === undefined };
   }
 
   [Symbol.dispose](): void {

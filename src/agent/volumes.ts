@@ -8,8 +8,10 @@ import {
   LocalObjects,
   nodeKinds,
   type Objects,
+  type OrphanReport,
   objectsBy,
   PodVolumes,
+  type PodVolumesPorts,
   TokenManager,
   type TrustBundles,
 } from "../volumes/index.ts";
@@ -26,6 +28,7 @@ export interface VolumeParts {
   readonly recordEvent: RecordPodEvent;
   readonly cluster: Cluster | undefined;
   readonly onReady: (uid: PodUid) => void;
+  readonly onContent: NonNullable<PodVolumesPorts["onContent"]>;
   /** The volumes that the cluster must keep attached have changed. */
   readonly onInUse: () => void;
 }
@@ -75,6 +78,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     trustBundles,
     claims: storage?.claims,
     onReady,
+    onContent: parts.onContent,
   });
   await volumes.restore();
   log.debug(1, "Volumes are ready", { strategy: config.kubelet.configMapAndSecretChangeDetectionStrategy });
@@ -135,6 +139,7 @@ export function keepCleaningOrphans(
     readonly log: Logger;
     /** Undefined while not every pod is known. */
     readonly knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+    readonly onSweep: (report: OrphanReport) => void;
   },
   scope: TaskScope,
 ): void {
@@ -146,7 +151,9 @@ export function keepCleaningOrphans(
       try {
         const known = await knownPods(signal);
         if (known !== undefined) {
-          const { removed, problems } = await volumes.cleanOrphans(known, signal);
+          const report = await volumes.cleanOrphans(known, signal);
+          const { removed, problems } = report;
+          ports.onSweep(report);
           for (const uid of removed) log.info("Removed the directory of a pod that is gone", { uid });
           for (const { uid, message } of problems) log.warn(message, { uid });
           wasDone = true;

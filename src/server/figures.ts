@@ -31,6 +31,10 @@ export class Figures {
     this.#source = { ports, scope };
   }
 
+  get hasStatistics(): boolean {
+    return this.#source !== undefined;
+  }
+
   /** Throws until the agent has reached its runtime. */
   async statistics(): Promise<NodeStatistics> {
     const source = this.#source;

@@ -4,6 +4,7 @@ export { Figures } from "./figures.ts";
 export { type HealthCheck, type HealthEntry, HealthRegistry } from "./health.ts";
 export { describeHealth, HealthzServer } from "./healthz.ts";
 export { LocalSocketServer } from "./local-socket.ts";
+export type { Counter, Histogram, MetricRegistry } from "./metrics/registry.ts";
 export type { LocalViews, LogVerbosity, PodViewChange, RuntimeViews } from "./ports.ts";
 export type { NodeApiPlaces, NodeApiPorts } from "./serve-node-api.ts";
 export type { StatsPorts } from "./stats/ports.ts";

@@ -20,9 +20,7 @@ export async function setVerbosity(
   try {
     body = await readBody(request, 64);
   } catch (error) {
-    // Whatever else comes of the body is read past, so that the client gets to read the refusal.
-    request.resume();
-    sendText(response, 400, `${messageOf(error)}\n`, { Connection: "close" });
+    sendText(response, 400, `${messageOf(error)}\n`);
     return;
   }
   const level = Number(body);
@@ -37,8 +35,7 @@ export async function setVerbosity(
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
   let text = "";
-  // Leaving the loop must not break the connection: the refusal is still to be sent on it.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+  for await (const chunk of request) {
     text += String(chunk);
     if (text.length > maxBytes) throw new Error(`the body is longer than ${maxBytes} bytes`);
   }

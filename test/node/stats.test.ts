@@ -111,4 +111,37 @@ describe("statistics and metrics of a real node", { timeout: 200_000 }, () => {
     assert.ok((containerOf(short, "fill")?.memory?.workingSetBytes ?? 0) > 40 * mebibyte);
     assert.equal(containerOf(short, "fill")?.logs, undefined);
   });
+
+  for (const path of ["/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis"]) {
+    test(`${path} is well-formed, and its counters only grow`, async () => {
+      await ask("/healthz");
+      const first = parseExposition(await ask(path));
+      await ask("/healthz");
+      const second = parseExposition(await ask(path));
+      assert.ok(first.size > 0);
+      assert.deepEqual(shrunkCounters(first, second), []);
+    });
+  }
+
+  test("what the agent did for the pod is counted", async () => {
+    const families = parseExposition(await ask("/metrics"));
+    for (const [name, labels, least] of [
+      ["kubelet_started_pods_total", {}, 1],
+      ["kubelet_started_containers_total", { container_type: "container" }, 3],
+      ["kubelet_running_containers", { container_state: "running" }, 3],
+      ["kubelet_desired_pods", { static: "true" }, 1],
+      ["kubelet_runtime_operations_total", { operation_type: "run_podsandbox" }, 1],
+      ["kubelet_runtime_operations_duration_seconds_count", { operation_type: "start_container" }, 3],
+      ["kubelet_pod_start_duration_seconds_count", {}, 1],
+      ["kubelet_cgroup_manager_duration_seconds_count", { operation_type: "create" }, 1],
+      ["kubelet_container_log_filesystem_used_bytes", { container: "write", namespace: "default", pod }, 500_000],
+      ["kubelet_http_requests_total", { method: "GET", path: "stats", server_type: "readwrite" }, 1],
+      ["nodelet_pod_step_duration_seconds_count", { step: "sandbox", outcome: "ok" }, 1],
+      ["nodelet_event_loop_delay_seconds_count", {}, 1],
+      ["process_resident_memory_bytes", {}, 20 * mebibyte],
+    ] as const) {
+      const value = metricValue(families, name, labels);
+      assert.ok(value >= least, `${name} ${JSON.stringify(labels)} is ${value}`);
+    }
+  });
 });

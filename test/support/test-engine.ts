@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AgentMetrics } from "../../src/agent/metrics/index.ts";
 import { type PodEngine, startPodEngine } from "../../src/agent/pod-engine.ts";
 import type { PodEngineParts } from "../../src/agent/pod-engine-parts.ts";
 import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/base/index.ts";
@@ -10,6 +11,7 @@ import type { ContainerStatus, IdentifiedPod, PodSpec, PodStatus, PodUid } from 
 import { Admission, type AdmissionHandler } from "../../src/pods/index.ts";
 import { StartError } from "../../src/runtime/index.ts";
 import { exampleContext } from "../../src/runtime/mapping/example-context.ts";
+import { Figures } from "../../src/server/index.ts";
 import { PodMux, type PodSource } from "../../src/sources/index.ts";
 import { PodVolumes } from "../../src/volumes/index.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
@@ -49,6 +51,11 @@ export class TestEngine implements AsyncDisposable {
 
   get engine(): PodEngine {
     return this.#life.engine;
+  }
+
+  /** What this life has counted. */
+  get figures(): Figures {
+    return this.#life.figures;
   }
 
   /** Adds pods, or replaces those of the same uid, and lets the engine get to where only time helps. */
@@ -156,11 +163,13 @@ export class TestEngine implements AsyncDisposable {
     const { runtime, images } = this.runtime;
     const { source = "file", handlers = [], hints = (unchanged) => unchanged, startSlots = 4 } = this.#options;
     const scope = new TaskScope();
+    const figures = new Figures();
+    const metrics = new AgentMetrics(figures, clock);
     const recordEvent: PodEngineParts["recordPodEvent"] = ({ metadata }, { reason, message }) => {
       this.events.push(`${metadata.name} ${reason}: ${message}`);
     };
     const mux = new PodMux({ mode: "incremental", sources: [source] }, { clock, recordEvent });
-    const ledger = new Ledger<PodUid>(clock);
+    const ledger = new Ledger<PodUid>(clock, undefined, metrics.pods.onStep);
     const volumes = new PodVolumes(scope, {
       clock,
       log: silentLogger,
@@ -207,6 +216,7 @@ export class TestEngine implements AsyncDisposable {
             }
           },
         },
+        metrics,
         recordPodEvent: recordEvent,
         recordNodeEvent() {},
         onGone() {},
@@ -221,7 +231,7 @@ export class TestEngine implements AsyncDisposable {
       },
       scope,
     );
-    return { scope, mux, volumes, engine };
+    return { scope, mux, volumes, engine, figures };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -235,6 +245,7 @@ interface Life {
   readonly mux: PodMux;
   readonly volumes: PodVolumes;
   readonly engine: PodEngine;
+  readonly figures: Figures;
 }
 
 /** A pod with the uid and the name given, and one container `main` unless told otherwise. */

@@ -18,3 +18,4 @@ export {
   readNetworkOf,
   readTaskCount,
 } from "./machine-usage.ts";
+export { type ProcessUsage, readProcess } from "./process-usage.ts";

@@ -30,7 +30,7 @@ export function readProcess(pid: number | "self", root = ""): ProcessUsage | und
     cpuSeconds: (field(14) + field(15)) / ticksPerSecond,
     virtualBytes: field(23),
     residentBytes: said("VmRSS") * 1024,
-    openFiles: readOpenFiles(pid, root).files,
+    openFiles: descriptors(pid, root).length,
     mostOpenFiles: readOpenFileLimit(pid, root),
     startedAt: bootTime + field(22) / ticksPerSecond,
     wakeUps: said("voluntary_ctxt_switches"),
@@ -43,12 +43,16 @@ export interface OpenFiles {
 }
 
 export function readOpenFiles(pid: number | "self", root = ""): OpenFiles {
-  const directory = `${root}/proc/${pid}/fd`;
+  const names = descriptors(pid, root);
+  const sockets = names.filter((name) => isSocket(`${root}/proc/${pid}/fd/${name}`));
+  return { files: names.length, sockets: sockets.length };
+}
+
+function descriptors(pid: number | "self", root: string): readonly string[] {
   try {
-    const names = readdirSync(directory);
-    return { files: names.length, sockets: names.filter((name) => isSocket(`${directory}/${name}`)).length };
+    return readdirSync(`${root}/proc/${pid}/fd`);
   } catch {
-    return { files: 0, sockets: 0 };
+    return [];
   }
 }
 

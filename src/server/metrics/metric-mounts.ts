@@ -1,15 +1,39 @@
-import type { Logger } from "../../base/index.ts";
-import { messageOf } from "../../base/index.ts";
+import { type Logger, messageOf } from "../../base/index.ts";
 import type { Mount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
+import type { NodeStatistics } from "../stats/node-stats.ts";
 import { writeResourceMetrics } from "./resource-metrics.ts";
 import { sendMetrics } from "./send-metrics.ts";
 
 /** /metrics and what is below it; any method. */
 export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
+  /** Statistics, or undefined when they can't be had, which the log tells. */
+  const take = async <Taken>(
+    look: (statistics: NodeStatistics) => Promise<Taken>,
+    signal: AbortSignal,
+  ): Promise<Taken | undefined> => {
+    try {
+      return await look(await figures.statistics());
+    } catch (error) {
+      if (!signal.aborted) log.warn("Could not take the figures of the node", { reason: messageOf(error) });
+      return undefined;
+    }
+  };
   return [
-    { type: "path", path: "/metrics", handle: (call) => sendMetrics(call, (text) => figures.main.write(text)) },
+    {
+      type: "path",
+      path: "/metrics",
+      handle: async (call) => {
+        const signal = untilClientLeaves(call.response);
+        await sendMetrics(call, async (text) => {
+          await figures.main.write(text);
+          if (!figures.hasStatistics) return;
+          const { writeDiskMetrics } = await import("./disk-metrics.ts");
+          await take((statistics) => writeDiskMetrics(text, statistics, signal), signal);
+        });
+      },
+    },
     {
       type: "path",
       path: "/metrics/probes",
@@ -29,13 +53,7 @@ export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
       path: "/metrics/resource",
       handle: async (call) => {
         const signal = untilClientLeaves(call.response);
-        const taken = await figures
-          .statistics()
-          .then((statistics) => statistics.figures(signal))
-          .catch((error: unknown) => {
-            if (!signal.aborted) log.warn("Could not take the figures of the node", { reason: messageOf(error) });
-            return undefined;
-          });
+        const taken = await take((statistics) => statistics.figures(signal), signal);
         if (!signal.aborted) await sendMetrics(call, (text) => writeResourceMetrics(text, taken));
       },
     },

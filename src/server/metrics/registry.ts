@@ -1,4 +1,4 @@
-import { labelPair, type MetricText, type MetricType, numberText, withLabel } from "./metric-text.ts";
+import { labelPair, MetricText, type MetricType, numberText, withLabel } from "./metric-text.ts";
 
 // Labels that outsiders could fill are cut off here, so that nobody can fill the memory with them.
 const mostSeries = 10_000;
@@ -48,6 +48,17 @@ export class MetricRegistry {
       family.write(text);
       await text.drain();
     }
+  }
+
+  /** All of it at once. */
+  async text(): Promise<string> {
+    let whole = "";
+    const text = new MetricText(async (piece) => {
+      whole += piece;
+    });
+    await this.write(text);
+    await text.flush();
+    return whole;
   }
 
   /** Starts all counting anew. */

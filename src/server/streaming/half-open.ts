@@ -35,13 +35,10 @@ export function cutSilentHalf(client: Duplex, backend: Socket, clock: Clock): ()
   };
 }
 
-/**
- * Says its last words, reads past what still comes, and is gone when the peer is or after a while. To close at once would
- * tell a peer that still sends of a broken connection, and it might never see those words.
- */
-export function endAndLeave(socket: Duplex, clock: Clock, lastWords = ""): void {
+/** Says that no more will come, reads past what still comes, and is gone when the peer is or after a while. */
+export function endAndLeave(socket: Duplex, clock: Clock): void {
   const timer = clock.after(halfOpenMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());
-  socket.end(lastWords);
+  socket.end();
   socket.resume();
 }

@@ -20,7 +20,9 @@ export async function setVerbosity(
   try {
     body = await readBody(request, 64);
   } catch (error) {
-    sendText(response, 400, `${messageOf(error)}\n`);
+    // Whatever else comes of the body is read past, so that the client gets to read the refusal.
+    request.resume();
+    sendText(response, 400, `${messageOf(error)}\n`, { Connection: "close" });
     return;
   }
   const level = Number(body);
@@ -35,7 +37,8 @@ export async function setVerbosity(
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
   let text = "";
-  for await (const chunk of request) {
+  // Leaving the loop must not break the connection: the refusal is still to be sent on it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     text += String(chunk);
     if (text.length > maxBytes) throw new Error(`the body is longer than ${maxBytes} bytes`);
   }

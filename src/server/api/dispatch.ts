@@ -61,14 +61,18 @@ export class Dispatcher {
   }
 
   #own(work: Promise<void>): void {
-    this.#running.add(work);
-    void work.finally(() => this.#running.delete(work));
+    const owned = work
+      .catch((error: unknown) => this.#ports.log.error("A request was not answered", error))
+      .finally(() => this.#running.delete(owned));
+    this.#running.add(owned);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, upgrade: Upgrade | undefined): Promise<void> {
     const { log, clock, onRequest } = this.#ports;
     const method = request.method ?? "";
     const startedAt = clock.monotonic();
+    // Asked now: a request that was given up has no connection any more.
+    const from = `${request.socket.remoteAddress}:${request.socket.remotePort}`;
     let path = "";
     let done = (): void => {};
     try {
@@ -86,7 +90,7 @@ export class Dispatcher {
     } finally {
       done();
       const durationMs = Math.round(clock.monotonic() - startedAt);
-      log.debug(4, "HTTP", { method, path, status: response.statusCode, durationMs, from: remoteOf(request) });
+      log.debug(4, "HTTP", { method, path, status: response.statusCode, durationMs, from });
     }
   }
 
@@ -114,8 +118,4 @@ function redirect(request: IncomingMessage, response: ServerResponse, location: 
   const body = ["GET", "HEAD"].includes(request.method ?? "") ? `<a href="${shown}">Moved Permanently</a>.\n\n` : "";
   response.writeHead(301, { Location: location, "Content-Type": "text/html; charset=utf-8" });
   response.end(body);
-}
-
-function remoteOf(request: IncomingMessage): string {
-  return `${request.socket.remoteAddress}:${request.socket.remotePort}`;
 }

@@ -1,7 +1,10 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import { createServer as createTlsServer, type ServerOptions, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../../base/index.ts";
 import { listen, serve } from "../http.ts";
+import { endAndLeave } from "../streaming/half-open.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
 
 /** Where a server listens; with TLS, how. */
@@ -17,9 +20,9 @@ const limits = {
   // Bearer tokens and the headers of proxies are long, but not that long.
   maxHeaderSize: 64 * 1024,
   // Whoever has not said what it wants by then is not going to.
-  headersTimeout: 20_000,
+  headersTimeout: 10_000,
   requestTimeout: 60_000,
-  connectionsCheckingInterval: 5_000,
+  connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 90_000,
   noDelay: true,
 } as const;
@@ -37,6 +40,9 @@ export class NodeServer {
     this.#dispatcher = new Dispatcher(ports);
     const listener: RequestListener = (request, response) => this.#dispatcher.request(request, response);
     this.#server = tls === undefined ? createServer(limits, listener) : this.#secure(tls, listener);
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+      answerMalformed(error, socket, ports.clock),
+    );
     this.#server.on("upgrade", (request, socket, head) => this.#dispatcher.upgrade(request, socket, head));
   }
 
@@ -102,3 +108,19 @@ export class NodeServer {
     }
   }
 }
+
+/** What is no request gets as clear an answer as one can give; the peer may still be sending. */
+function answerMalformed({ code }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
+  // The parser complains of every further piece too.
+  if (socket.writableEnded) return;
+  const status = malformed.get(code ?? "") ?? (code?.startsWith("HPE_") ? 400 : undefined);
+  // Without a handshake, or without a connection, there is nobody to answer.
+  if (status === undefined || !socket.writable) return void socket.destroy();
+  endAndLeave(socket, clock, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
+}
+
+const malformed: ReadonlyMap<string, number> = new Map([
+  ["ERR_HTTP_REQUEST_TIMEOUT", 408],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
+  ["HPE_HEADER_OVERFLOW", 431],
+]);

@@ -35,10 +35,13 @@ export function cutSilentHalf(client: Duplex, backend: Socket, clock: Clock): ()
   };
 }
 
-/** Says that no more will come, reads past what still comes, and is gone when the peer is or after a while. */
-export function endAndLeave(socket: Duplex, clock: Clock): void {
+/**
+ * Says its last words, reads past what still comes, and is gone when the peer is or after a while. To close at once would
+ * tell a peer that still sends of a broken connection, and it might never see those words.
+ */
+export function endAndLeave(socket: Duplex, clock: Clock, lastWords = ""): void {
   const timer = clock.after(halfOpenMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());
-  socket.end();
+  socket.end(lastWords);
   socket.resume();
 }

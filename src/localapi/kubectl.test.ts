@@ -151,6 +151,39 @@ describe("kubectl", { skip: withoutKubectl }, () => {
     assert.ok(exec);
   });
 
+  for (const { words, shown } of [
+    { words: ["namespace", "made"], shown: "namespace/made" },
+    { words: ["configmap", "made", "--from-literal=a=1"], shown: "configmap/made" },
+    { words: ["secret", "generic", "made", "--from-literal=a=1"], shown: "secret/made" },
+    { words: ["serviceaccount", "made"], shown: "serviceaccount/made" },
+    { words: ["service", "clusterip", "made", "--tcp=80:8080"], shown: "service/made" },
+    { words: ["deployment", "made", "--image=web", "--replicas=0"], shown: "deployment.apps/made" },
+    { words: ["job", "made", "--image=web"], shown: "job.batch/made" },
+    { words: ["cronjob", "made", "--image=web", "--schedule=0 0 * * *"], shown: "cronjob.batch/made" },
+    { words: ["quota", "made", "--hard=pods=3"], shown: "resourcequota/made" },
+    { words: ["pdb", "made", "--selector=a=b", "--min-available=1"], shown: "poddisruptionbudget.policy/made" },
+    { words: ["priorityclass", "made", "--value=5"], shown: "priorityclass.scheduling.k8s.io/made" },
+  ]) {
+    test(`create ${words.join(" ")}`, async () => {
+      assert.equal(await succeed("create", ...words), `${shown} created\n`);
+      await succeed("delete", shown, "--wait=false");
+    });
+  }
+
+  test("what create sends in protobuf is stored as if it came in JSON", async () => {
+    await succeed("create", "secret", "generic", "binary", "--from-literal=a=1", "--from-literal=b=");
+    assert.equal(
+      await succeed("get", "secret", "binary", "-o", "jsonpath={.data} {.type}"),
+      '{"a":"MQ==","b":""} Opaque',
+    );
+    await succeed("create", "service", "nodeport", "ports", "--tcp=80:8080");
+    const ports = await succeed("get", "service", "ports", "-o", "jsonpath={.spec.ports[0].targetPort} {.spec.type}");
+    assert.equal(ports, "8080 NodePort");
+    assert.equal(await succeed("auth", "can-i", "get", "pods"), "yes\n");
+    assert.match(await succeed("auth", "whoami"), /kubernetes-admin/);
+    assert.match(await succeed("create", "token", "default"), /^ey[\w-]+\.[\w-]+\.[\w-]+\s*$/);
+  });
+
   test("explain knows the types", async () => {
     assert.match(await succeed("explain", "pod.spec.containers.image"), /FIELD: image <string>/);
   });

@@ -121,7 +121,7 @@ describe("kubectl beside nodelet up", { skip: withoutKubectl }, () => {
   });
 
   test("up again starts what was killed, with the same credentials and objects", async () => {
-    await kubectl.apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "kept" }, data: { a: "1" } });
+    await kubectl.succeed("create", "configmap", "kept", "--from-literal=a=1");
     for (const { role, ...identity } of await machineProcesses(layout)) {
       if (role !== "shim" && role !== "containerd") await signalProcess(identity, "SIGKILL");
     }

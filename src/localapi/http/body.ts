@@ -18,13 +18,12 @@ export async function readBody(stream: AsyncIterable<unknown>): Promise<Buffer> 
   return Buffer.concat(chunks);
 }
 
-/** Reads JSON or YAML, whichever the content type says. */
+/** Reads JSON, YAML or protobuf, whichever the content type says. */
 export async function parseBody(body: Buffer, contentType: string): Promise<unknown> {
   if (body.length === 0) return undefined;
-  if (contentType.includes("protobuf")) {
-    const accepted = "accepted media types include: application/json, application/yaml";
-    const message = `the body of the request was in an unknown format - ${accepted}`;
-    throw new ApiError(415, "UnsupportedMediaType", message);
+  if (contentType.includes("application/vnd.kubernetes.protobuf")) {
+    const { readProtobuf } = await import("../protobuf/read.ts");
+    return readProtobuf(body);
   }
   const text = body.toString();
   // Objects are merged field by field, and this one field would reach beyond them.

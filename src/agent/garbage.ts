@@ -33,6 +33,8 @@ export interface ImageCollectionParts {
   readonly recordNodeEvent: RecordNodeEvent;
   readonly onRemoved: (removal: { readonly reason: "age" | "space" }) => void;
   readonly onCollected: (imageIds: ReadonlySet<string>, before: number) => Promise<void>;
+  /** Names of images that pods mount as volumes. */
+  readonly mountedImages: () => readonly string[];
 }
 
 /** Removes images that nothing uses, by age and by space, for as long as the scope lives. */
@@ -56,7 +58,7 @@ export async function startImageCollection(parts: ImageCollectionParts, scope: T
       onCollected: parts.onCollected,
       onRemoved: parts.onRemoved,
       readFs: (signal) => readImageFs(images, signal),
-      keptImages: () => (sandboxImage === undefined ? [] : [sandboxImage]),
+      keptImages: () => [...(sandboxImage === undefined ? [] : [sandboxImage]), ...parts.mountedImages()],
       ages: new ImageAgeFile(join(flags.rootDir, "nodelet", "images.json")),
       imagesInUse: async (signal) => {
         const { containers } = await runtime.listContainers({ filter: undefined }, { signal });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Clock, type Ledger, type Logger, messageOf } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
-import type { ImageService, PodSandboxConfig } from "../cri/index.ts";
+import type { ImageService, PodSandboxConfig, RuntimeIdentity } from "../cri/index.ts";
 import {
   CredentialPlugin,
   Credentials,
@@ -12,6 +12,7 @@ import {
   type ImageRequest,
   imageOf,
   loadCredentialProviders,
+  mountedImageOf,
   NodeCredentials,
   PullRecords,
   type VerificationPolicy,
@@ -26,11 +27,13 @@ import {
   uidOf,
 } from "../model/index.ts";
 import { StartError, type StarterPorts } from "../runtime/index.ts";
+import { fetchMountedImages } from "./image-volumes.ts";
 import type { ImageMetrics } from "./metrics/index.ts";
 
 export interface ImageParts {
   readonly config: AgentConfig;
   readonly images: ImageService;
+  readonly runtime: RuntimeIdentity;
   readonly clock: Clock;
   readonly log: Logger;
   readonly ledger: Ledger<PodUid>;
@@ -111,12 +114,14 @@ export async function startImages(parts: ImageParts): Promise<StartedImages> {
     async ensureImage(pod, kind, container, sandbox, signal) {
       const span = ledger.begin(uidOf(pod), "pull", container.image ?? "");
       try {
-        const { imageRef, image } = await prefetch.ensure(
-          await requestOf(pod, kind, container, sandbox, signal),
-          signal,
-        );
+        const request = await requestOf(pod, kind, container, sandbox, signal);
+        const { imageRef, image } = await prefetch.ensure(request, signal);
+        const mounted = await fetchMountedImages(pod, container, parts.runtime, async (wanted) => {
+          const { imageRef: ref } = await puller.ensure({ ...request, ...mountedImageOf(wanted) }, signal);
+          return ref;
+        });
         span.end();
-        return { ref: imageRef, uid: image.uid?.value, username: image.username };
+        return { ref: imageRef, uid: image.uid?.value, username: image.username, mounted };
       } catch (error) {
         span.fail(messageOf(error));
         if (!(error instanceof ImageError)) throw error;

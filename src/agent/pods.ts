@@ -24,6 +24,7 @@ import { eventsTo } from "./event-log.ts";
 import { startImageCollection } from "./garbage.ts";
 import { watchApi, watchDisk, watchEventLoop } from "./health-checks.ts";
 import { hostNamespaceHandler } from "./host-namespaces.ts";
+import { mountedImageNames } from "./image-volumes.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { type AgentMetrics, showClientCertificate, showServingCertificate } from "./metrics/index.ts";
@@ -91,6 +92,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   const images = await startImages({
     config,
     images: cri.images,
+    runtime: parts.runtime.identity,
     clock,
     log: log.named("images"),
     ledger,
@@ -118,6 +120,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       recordNodeEvent: events.node,
       onRemoved: metrics.images.onRemoved,
       onCollected: images.onCollected,
+      mountedImages: () => mountedImageNames(mux.pods()),
     },
     scope,
   );

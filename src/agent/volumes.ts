@@ -63,7 +63,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     run: runTool,
     podsDir,
     pluginsDir: join(node.rootDir, "plugins"),
-    ensureImage: undefined,
+    withImages: config.gates.enabled("ImageVolume"),
   });
   const storage = await startStorageIfAny({ ...parts, log, random, tokens, onNews: () => volumes.retryNow() }, scope);
   const volumes = new PodVolumes(scope, {

@@ -69,13 +69,24 @@ export interface FindCredentials {
 /** The image and policy of a container, as `ensure` wants them. */
 export function imageOf({ kind, container }: PodContainer): Pick<ImageRequest, "image" | "pullPolicy" | "fieldPath"> {
   const image = container.image ?? "";
-  const policy = container.imagePullPolicy;
   return {
     image,
-    pullPolicy:
-      policy === "Always" || policy === "IfNotPresent" || policy === "Never" ? policy : defaultPullPolicy(image),
+    pullPolicy: pullPolicyOf(image, container.imagePullPolicy),
     fieldPath: fieldPathOf(kind, container.name),
   };
+}
+
+/** The same for an image that is mounted as a volume; events about it are about the pod. */
+export function mountedImageOf(volume: {
+  readonly reference: string;
+  readonly pullPolicy: string | undefined;
+}): Pick<ImageRequest, "image" | "pullPolicy" | "fieldPath"> {
+  const { reference: image, pullPolicy } = volume;
+  return { image, pullPolicy: pullPolicyOf(image, pullPolicy), fieldPath: undefined };
+}
+
+function pullPolicyOf(image: string, policy: string | undefined): PullPolicy {
+  return policy === "Always" || policy === "IfNotPresent" || policy === "Never" ? policy : defaultPullPolicy(image);
 }
 
 /** Sees to it that a container's image is on the node, pulling it when its policy says so. */

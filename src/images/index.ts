@@ -18,6 +18,7 @@ export {
   type ImagePullerSettings,
   type ImageRequest,
   imageOf,
+  mountedImageOf,
 } from "./image-puller.ts";
 export { type NodeCredentialPaths, NodeCredentials } from "./node-credentials.ts";
 export { ImageList, nodeStatusImages } from "./node-images.ts";

@@ -15,7 +15,7 @@ const hugePageCount = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
 describe("how volumes are mounted", () => {
   let node: TestNode;
   before(async () => {
-    node = await TestNode.start();
+    node = await TestNode.start({ featureGates: { ImageVolume: true } });
   });
   after(() => node?.[Symbol.asyncDispose]());
 
@@ -228,6 +228,21 @@ describe("how volumes are mounted", () => {
     } finally {
       await writeFile(hugePageCount, before).catch(() => {});
     }
+  });
+
+  test("an image as a volume: this runtime can't, and the pod says so", async (t) => {
+    const { runtimeVersion } = await node.cri.runtime.version({ version: "v1" });
+    if (!/^v?(1|2\.0)\./.test(runtimeVersion)) return t.skip(`containerd ${runtimeVersion} mounts images`);
+    await node.agent.apply("image", {
+      containers: [user("main", [{ name: "v", mountPath: "/v", subPath: "bin" }])],
+      volumes: [{ name: "v", image: { reference: node.containerd.images.busybox, pullPolicy: "Never" } }],
+    });
+    const refused = await node.agent.until("image", "refused", isRefused);
+    assert.match(
+      statusOf(refused, "main").state?.waiting?.message ?? "",
+      /^volume "v" is an image, which containerd [\w.~+-]+ can't mount; containerd 2\.1 or newer can$/,
+    );
+    await end("image");
   });
 
   test("nothing of all that is left", async () => {

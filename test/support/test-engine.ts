@@ -13,7 +13,7 @@ import { StartError } from "../../src/runtime/index.ts";
 import { exampleContext } from "../../src/runtime/mapping/example-context.ts";
 import { Figures } from "../../src/server/index.ts";
 import { PodMux, type PodSource } from "../../src/sources/index.ts";
-import { PodVolumes } from "../../src/volumes/index.ts";
+import { PodVolumes, type VolumeKind } from "../../src/volumes/index.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 
 export interface TestEngineOptions {
@@ -23,6 +23,12 @@ export interface TestEngineOptions {
   /** Stands between the runtime's hints and the engine. */
   readonly hints?: (hints: PodEngineParts["hints"]) => PodEngineParts["hints"];
   readonly startSlots?: number;
+  /** In place of images that are simply there. */
+  readonly images?: (
+    runtime: FakeRuntime,
+    parts: Pick<PodEngineParts, "clock" | "ledger" | "metrics">,
+  ) => PodEngineParts["images"];
+  readonly volumeKinds?: readonly VolumeKind[];
 }
 
 /** The pod engine as the agent wires it, on virtual time, over the simulated runtime. */
@@ -177,7 +183,7 @@ export class TestEngine implements AsyncDisposable {
       recordEvent,
       random: () => 0.5,
       podsDir: join(rootDir, "pods"),
-      kinds: [],
+      kinds: this.#options.volumeKinds ?? [],
       objects: undefined,
       trustBundles: undefined,
       claims: undefined,
@@ -203,7 +209,7 @@ export class TestEngine implements AsyncDisposable {
         volumes,
         readConfigMap: undefined,
         readSecret: undefined,
-        images: {
+        images: this.#options.images?.(this.runtime, { clock, ledger, metrics }) ?? {
           prefetchImage() {},
           async ensureImage(_pod, _kind, { image = "" }, _sandbox, signal) {
             try {

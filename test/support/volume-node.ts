@@ -33,7 +33,7 @@ export interface VolumeNodeOptions {
   readonly lateKinds?: () => readonly VolumeKind[];
   readonly memoryBytes?: bigint;
   readonly run?: RunTool;
-  readonly ensureImage?: NodeVolumePorts["ensureImage"];
+  readonly withImages?: boolean;
 }
 
 /** The volume engine with a directory of its own, and what it said and asked for; the agent around it is missing. */
@@ -134,7 +134,7 @@ export class VolumeNode implements AsyncDisposable {
       run: this.#options.run ?? runTool,
       podsDir: this.podsDir,
       pluginsDir: join(this.root, "plugins"),
-      ensureImage: this.#options.ensureImage,
+      withImages: this.#options.withImages ?? false,
     };
     return new PodVolumes(this.#scope, {
       clock,

@@ -93,7 +93,8 @@ export interface SandboxContext extends NodeContext {
 export type PodVolume =
   | { readonly type: "filesystem"; readonly hostPath: string; readonly readOnly: boolean; readonly relabel: boolean }
   | { readonly type: "block"; readonly devicePath: string; readonly readOnly: boolean }
-  | { readonly type: "image"; readonly imageRef: string; readonly image: string };
+  /** Mounted by the runtime from an image that is fetched like a container's own. */
+  | { readonly type: "image"; readonly image: string };
 
 export interface SubPathRequest {
   readonly pod: IdentifiedPod;
@@ -121,6 +122,8 @@ export interface ImageUser {
 /** The image a container runs, as the runtime knows it. */
 export interface ContainerImage extends ImageUser {
   readonly ref: string;
+  /** The images that the container mounts, by name of the volume. */
+  readonly mounted?: ReadonlyMap<string, string>;
 }
 
 /** Port: undefined when there is no such object; any other trouble is thrown. */

@@ -15,7 +15,7 @@ const volumes = new Map<string, PodVolume>([
   ["host", { type: "filesystem", hostPath: "/srv", readOnly: false, relabel: false }],
   ["disk", { type: "block", devicePath: "/pods/u/volumeDevices/disk", readOnly: false }],
   ["frozen", { type: "block", devicePath: "/pods/u/volumeDevices/frozen", readOnly: true }],
-  ["tools", { type: "image", imageRef: "sha256:tools", image: "tools:1" }],
+  ["tools", { type: "image", image: "tools:1" }],
 ]);
 
 const signal = new AbortController().signal;
@@ -229,7 +229,11 @@ for (const [step, message] of [
 test("an image as a volume", async () => {
   const mount = await only(
     { name: "tools", mountPath: "/tools", subPath: "bin" },
-    { runtimeHandler: { ...without, name: "kata" }, selinuxEnabled: true },
+    {
+      runtimeHandler: { ...without, name: "kata" },
+      selinuxEnabled: true,
+      image: { ref: "sha256:app", mounted: new Map([["tools", "sha256:tools"]]) },
+    },
   );
   const { hostPath, readonly, image, imageSubPath, selinuxRelabel } = mount;
   assert.deepEqual(

@@ -1,6 +1,6 @@
 import { Mount, MountPropagation } from "../../cri/index.ts";
 import type { Container, IdentifiedPod, VolumeMount } from "../../model/index.ts";
-import type { DeviceGrants, PodVolume, RuntimeHandlerInfo, SubPaths } from "./context.ts";
+import type { ContainerImage, DeviceGrants, PodVolume, RuntimeHandlerInfo, SubPaths } from "./context.ts";
 import type { ContainerEnv } from "./env.ts";
 import { ConfigError } from "./errors.ts";
 
@@ -9,6 +9,7 @@ export interface MountContext {
   readonly runtimeHandler: RuntimeHandlerInfo;
   readonly selinuxEnabled: boolean;
   readonly subPaths: SubPaths;
+  readonly image: Pick<ContainerImage, "mounted">;
 }
 
 /** The container's volume mounts in the order of its spec. */
@@ -21,7 +22,8 @@ export async function volumeMounts(
   const mounts: Mount[] = [];
   for (const [mountIndex, mount] of (container.volumeMounts ?? []).entries()) {
     const volume = context.volumes.get(mount.name);
-    if (volume === undefined || volume.type === "block") {
+    const imageRef = context.image.mounted?.get(mount.name) ?? "";
+    if (volume === undefined || volume.type === "block" || (volume.type === "image" && imageRef === "")) {
       throw new ConfigError(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
     }
     const subPath = subPathOf(mount, env);
@@ -38,7 +40,7 @@ export async function volumeMounts(
           selinuxRelabel: context.selinuxEnabled,
           imageSubPath: subPath,
           image: {
-            image: volume.imageRef,
+            image: imageRef,
             userSpecifiedImage: volume.image,
             runtimeHandler: context.runtimeHandler.name,
             annotations: { ...pod.metadata.annotations },

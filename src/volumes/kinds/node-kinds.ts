@@ -3,7 +3,7 @@ import type { ApiDataPorts } from "./api-data.ts";
 import { configMapKind, downwardApiKind, secretKind } from "./config-data.ts";
 import { emptyDirKind } from "./empty-dir.ts";
 import { hostPathKind } from "./host-path.ts";
-import { type EnsureVolumeImage, imageKind } from "./image.ts";
+import { imageKind } from "./image.ts";
 import { StepError, type VolumeKind } from "./kind.ts";
 import { localKind } from "./local.ts";
 import { nfsKind } from "./nfs.ts";
@@ -15,8 +15,8 @@ export interface NodeVolumePorts extends ApiDataPorts {
   /** `<root>/pods` and `<root>/plugins`. */
   readonly podsDir: string;
   readonly pluginsDir: string;
-  /** Undefined: the gate ImageVolume is off. */
-  readonly ensureImage: EnsureVolumeImage | undefined;
+  /** The gate ImageVolume. */
+  readonly withImages: boolean;
 }
 
 /** Cloning repositories for pods has let them run programs on the node; it is off in the kubelet, and not offered here. */
@@ -43,6 +43,6 @@ export function nodeKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
     localKind(ports),
     nfsKind(ports),
     gitRepoKind,
-    ...(ports.ensureImage === undefined ? [] : [imageKind(ports.ensureImage)]),
+    ...(ports.withImages ? [imageKind] : []),
   ];
 }

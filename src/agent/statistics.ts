@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { AgentConfig } from "../config/index.ts";
 import { cgroupReader, readCgroupOf } from "../host/index.ts";
+import { sandboxImageOf } from "../images/index.ts";
 import { cgroupNamed } from "../model/index.ts";
 import type { NodeContext, PodObserver } from "../runtime/index.ts";
 import type { StatsPorts } from "../server/index.ts";
@@ -9,7 +10,7 @@ import type { AgentParts } from "./pods.ts";
 
 /** Where the statistics of the node and of its pods come from. */
 export function statisticsOf(
-  parts: Pick<AgentParts, "config" | "rootDir" | "clock" | "cri" | "cgroups">,
+  parts: Pick<AgentParts, "config" | "rootDir" | "clock" | "cri" | "cgroups" | "machine">,
   { node, observer, volumes }: { readonly node: NodeContext; readonly observer: PodObserver; volumes: PodVolumes },
 ): StatsPorts {
   const { config, rootDir, clock, cri } = parts;
@@ -17,6 +18,8 @@ export function statisticsOf(
   return {
     clock,
     random: Math.random,
+    machine: parts.machine,
+    sandboxImage: async (signal) => sandboxImageOf((await cri.runtime.status({ verbose: true }, { signal })).info),
     cgroups: cgroupReader(parts.cgroups),
     naming: node.cgroups,
     runtime: cri.runtime,

@@ -8,7 +8,7 @@ import { systemClock } from "../../src/base/index.ts";
 import type { ContainerStats, Summary } from "../../src/server/stats/summary-types.ts";
 import { eventually } from "../support/agent.ts";
 import { freePort } from "../support/daemon.ts";
-import { metricValue, parseExposition, shrunkCounters } from "../support/exposition.ts";
+import { metricValue, parseExposition, seriesOf, shrunkCounters } from "../support/exposition.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const mebibyte = 1024 * 1024;
@@ -112,7 +112,7 @@ describe("statistics and metrics of a real node", { timeout: 200_000 }, () => {
     assert.equal(containerOf(short, "fill")?.logs, undefined);
   });
 
-  for (const path of ["/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis"]) {
+  for (const path of ["/metrics", "/metrics/cadvisor", "/metrics/resource", "/metrics/probes", "/metrics/slis"]) {
     test(`${path} is well-formed, and its counters only grow`, async () => {
       await ask("/healthz");
       const first = parseExposition(await ask(path));
@@ -122,6 +122,25 @@ describe("statistics and metrics of a real node", { timeout: 200_000 }, () => {
       assert.deepEqual(shrunkCounters(first, second), []);
     });
   }
+
+  test("/metrics/cadvisor shows the same containers by the names that dashboards know", async () => {
+    const families = parseExposition(await ask("/metrics/cadvisor"));
+    const labels = { namespace: "default", pod };
+    const burn = { ...labels, container: "burn" };
+    assert.ok(metricValue(families, "container_cpu_usage_seconds_total", burn) > 0);
+    assert.equal(metricValue(families, "container_spec_cpu_quota", burn), 20_000);
+    assert.ok(metricValue(families, "container_cpu_cfs_throttled_periods_total", burn) > 0);
+    const fill = metricValue(families, "container_memory_working_set_bytes", { ...labels, container: "fill" });
+    assert.ok(fill > 40 * mebibyte && fill < 60 * mebibyte);
+    assert.ok(metricValue(families, "container_threads", burn) >= 1);
+    assert.ok(metricValue(families, "container_file_descriptors", burn) >= 1);
+    assert.ok(metricValue(families, "container_network_receive_bytes_total", { ...labels, interface: "eth0" }) >= 0);
+    assert.ok(metricValue(families, "machine_memory_bytes") > fill);
+    const [sample] = seriesOf(families, "container_memory_rss", burn);
+    assert.match(sample?.labels["image"] ?? "", /busybox/);
+    assert.match(sample?.labels["id"] ?? "", /kubepods.*pod/);
+    assert.match(sample?.labels["name"] ?? "", /^[0-9a-f]{64}$/);
+  });
 
   test("what the agent did for the pod is counted", async () => {
     const families = parseExposition(await ask("/metrics"));

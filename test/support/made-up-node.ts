@@ -45,6 +45,18 @@ export class MadeUpNode implements AsyncDisposable {
     this.statistics = new NodeStatistics(this.#scope, {
       clock: this.clock as Clock,
       random: () => 0,
+      machine: {
+        cpus: { logical: 4, physicalCores: 2, sockets: 1 },
+        memoryBytes: 4_096_000_000,
+        swapBytes: 1_024_000,
+        machineId: "machine-1",
+        systemUuid: "system-1",
+        bootId: "boot-1",
+        kernelVersion: "6.1.0",
+        osImage: "Some OS",
+        architecture: "amd64",
+      },
+      sandboxImage: async () => "pause:3",
       cgroups: cgroupReader({ version: 2, mountPoint: "/cg", controllers: [] }, root),
       naming,
       runtime: this.#runtime(),

@@ -72,6 +72,8 @@ export interface CgroupDetails {
   readonly memoryFailures: number | undefined;
   readonly memoryKernelBytes: number | undefined;
   readonly memoryReservationBytes: number | undefined;
+  /** As the kernel has it: in version 1 of memory and swap together, in version 2 of swap alone. */
+  readonly memorySwapLimitBytes: number | undefined;
   /** Page faults of the cgroup itself, without those below it. */
   readonly ownPageFaults: { readonly minor: number; readonly major: number } | undefined;
   readonly oomKills: number | undefined;

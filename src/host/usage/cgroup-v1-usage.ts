@@ -80,7 +80,10 @@ export class CgroupV1Usage implements CgroupReader {
     const quota = readKernelNumber(this.#file("cpu", path, "cpu.cfs_quota_us"));
     const throttled =
       quota === undefined || quota <= 0 ? undefined : readKernelTable(this.#file("cpu", path, "cpu.stat"));
-    const reservation = readKernelNumber(this.#file("memory", path, "memory.soft_limit_in_bytes"));
+    const limit = (name: string): number | undefined => {
+      const bytes = readKernelNumber(this.#file("memory", path, name));
+      return bytes !== undefined && bytes <= unlimitedFrom ? bytes : undefined;
+    };
     return {
       throttling: throttled && {
         periods: throttled.get("nr_periods") ?? 0,
@@ -93,7 +96,8 @@ export class CgroupV1Usage implements CgroupReader {
       memoryPeakBytes: readKernelNumber(this.#file("memory", path, "memory.max_usage_in_bytes")),
       memoryFailures: readKernelNumber(this.#file("memory", path, "memory.failcnt")),
       memoryKernelBytes: readKernelNumber(this.#file("memory", path, "memory.kmem.usage_in_bytes")),
-      memoryReservationBytes: reservation !== undefined && reservation <= unlimitedFrom ? reservation : undefined,
+      memoryReservationBytes: limit("memory.soft_limit_in_bytes"),
+      memorySwapLimitBytes: limit("memory.memsw.limit_in_bytes"),
       ownPageFaults: { minor: stat?.get("pgfault") ?? 0, major: stat?.get("pgmajfault") ?? 0 },
       oomKills: readKernelTable(this.#file("memory", path, "memory.oom_control"))?.get("oom_kill"),
       io: this.#io(path),

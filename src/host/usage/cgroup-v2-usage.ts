@@ -94,6 +94,7 @@ export class CgroupV2Usage implements CgroupReader {
       memoryFailures: readKernelTable(this.#file(path, "memory.events"))?.get("max"),
       memoryKernelBytes: readKernelTable(this.#file(path, "memory.stat"))?.get("kernel"),
       memoryReservationBytes: readKernelNumber(this.#file(path, "memory.low")),
+      memorySwapLimitBytes: readKernelNumber(this.#file(path, "memory.swap.max")),
       ownPageFaults: undefined,
       oomKills: readKernelTable(this.#file(path, "memory.events"))?.get("oom_kill"),
       io: parseIoStat(readKernelFile(this.#file(path, "io.stat")) ?? ""),

@@ -1,4 +1,5 @@
 // What the machine, its cgroups and its files use, read from the kernel when somebody asks.
+export { blockDeviceName, type DiskActivity, readDiskActivity } from "./block-devices.ts";
 export {
   type CgroupDetails,
   type CgroupReader,
@@ -18,4 +19,4 @@ export {
   readNetworkOf,
   readTaskCount,
 } from "./machine-usage.ts";
-export { type ProcessUsage, readProcess } from "./process-usage.ts";
+export { type ProcessUsage, readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";

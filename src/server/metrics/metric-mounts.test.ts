@@ -51,12 +51,108 @@ test("/metrics/resource has what metrics-server reads, with the time of each sam
   assert.match(families.get("node_cpu_usage_seconds_total")?.help ?? "", /^\[STABLE\] /);
 });
 
+test("/metrics/cadvisor: machine, pods, sandboxes and containers with the labels that dashboards join by", async () => {
+  await using node = new MadeUpNode();
+  const { podPath, pathOf } = node.addPod("web", ["main", "side"]);
+  const { server } = await serve(node);
+  await using _ = server;
+  const { status, text } = await server.ask("/metrics/cadvisor");
+  assert.equal(status, 200);
+  const families = parseExposition(text);
+  const pod = { namespace: "default", pod: "web" };
+  const main = { ...pod, container: "main", name: "web-main", image: "busybox:1", id: pathOf("main") };
+  for (const [name, labels, expected] of [
+    ["container_cpu_usage_seconds_total", { ...main, cpu: "total" }, 10],
+    ["container_cpu_user_seconds_total", main, 10],
+    ["container_cpu_cfs_periods_total", main, 0],
+    ["container_memory_working_set_bytes", main, 40_000_000],
+    ["container_memory_usage_bytes", main, 50_000_000],
+    ["container_memory_rss", main, 40_000_000],
+    ["container_memory_cache", main, 10_000_000],
+    ["container_memory_swap", main, 4096],
+    ["container_memory_failcnt", main, 1],
+    ["container_memory_failures_total", { ...main, failure_type: "pgmajfault", scope: "hierarchy" }, 1],
+    ["container_oom_events_total", main, 2],
+    ["container_spec_cpu_quota", main, 50_000],
+    ["container_spec_cpu_period", main, 100_000],
+    ["container_spec_cpu_shares", main, 81],
+    ["container_spec_memory_limit_bytes", main, 90_000_000],
+    ["container_start_time_seconds", main, 1_700_000_201.5],
+    ["container_threads", main, 3],
+    ["container_threads_max", main, 100],
+    ["container_processes", main, 1],
+    ["container_fs_reads_bytes_total", { ...main, device: "8:0" }, 4096],
+    ["container_fs_writes_total", { ...main, device: "8:0" }, 1],
+    ["container_blkio_device_usage_total", { ...main, operation: "Write", major: "8", minor: "0" }, 512],
+    ["container_pressure_cpu_waiting_seconds_total", main, 3],
+    ["container_pressure_io_stalled_seconds_total", main, 1],
+    ["container_memory_working_set_bytes", { ...pod, container: "", name: "", image: "", id: podPath }, 40_000_000],
+    ["container_network_receive_bytes_total", { ...pod, container: "", image: "pause:3", interface: "eth0" }, 100],
+    ["container_network_transmit_bytes_total", { id: "/", interface: "eth0" }, 7000],
+    ["container_memory_working_set_bytes", { id: "/" }, 1_500_000_000],
+    ["machine_cpu_cores", { boot_id: "boot-1", machine_id: "machine-1", system_uuid: "system-1" }, 4],
+    ["machine_cpu_sockets", {}, 1],
+    ["machine_memory_bytes", {}, 4_096_000_000],
+    ["machine_scrape_error", {}, 0],
+    ["container_scrape_error", {}, 0],
+    ["cadvisor_version_info", { kernelVersion: "6.1.0", osVersion: "Some OS" }, 1],
+  ] as const) {
+    assert.equal(metricValue(families, name, labels), expected, `${name} ${JSON.stringify(labels)}`);
+  }
+  for (const { labels } of [...families.values()].flatMap(({ samples }) => samples)) {
+    if (!("id" in labels)) continue;
+    for (const label of ["container", "image", "name", "namespace", "pod"]) assert.ok(label in labels, label);
+  }
+  // Containers have no network of their own, and nobody reads the machine's limit as a container's.
+  assert.equal(seriesOf(families, "container_network_receive_bytes_total", { container: "main" }).length, 0);
+  assert.equal(seriesOf(families, "container_spec_memory_limit_bytes", { id: "/" }).length, 0);
+  const root = seriesOf(families, "container_fs_usage_bytes", { id: "/" });
+  assert.ok(root.length === 1 && (root[0]?.value ?? 0) > 0);
+});
+
+test("figures without pressure where the kernel has none or the gate is off", async () => {
+  await using node = new MadeUpNode({ pressure: false });
+  node.addPod("web");
+  const { server } = await serve(node);
+  await using _ = server;
+  const families = parseExposition((await server.ask("/metrics/cadvisor")).text);
+  assert.deepEqual(
+    [...families.keys()].filter((name) => name.includes("pressure")),
+    [],
+  );
+});
+
+test("an agent that lives in the top cgroup is told of once", async () => {
+  await using node = new MadeUpNode({ systemCgroups: { kubelet: "/", runtime: "/", misc: undefined } });
+  const { server } = await serve(node);
+  await using _ = server;
+  const families = parseExposition((await server.ask("/metrics/cadvisor")).text);
+  assert.equal(seriesOf(families, "container_memory_usage_bytes", { id: "/" }).length, 1);
+});
+
+test("/metrics tells of claims once, and of logs", async () => {
+  await using node = new MadeUpNode();
+  const pods = [node.addPod("one"), node.addPod("two")];
+  const usage = { capacityBytes: 10n, availableBytes: 6n, usedBytes: 4n, inodes: 9n, inodesFree: 2n, inodesUsed: 7n };
+  const claim = { namespace: "default", name: "shared" };
+  for (const { uid } of pods) node.volumes.set(uid, [{ name: "v", usage, claim, isLocalEphemeral: false }]);
+  const { server } = await serve(node);
+  await using _ = server;
+  const families = parseExposition((await server.ask("/metrics")).text);
+  const labels = { namespace: "default", persistentvolumeclaim: "shared" };
+  assert.equal(metricValue(families, "kubelet_volume_stats_used_bytes", labels), 4);
+  assert.equal(metricValue(families, "kubelet_volume_stats_inodes_used", labels), 7);
+  const log = { container: "main", namespace: "default", pod: "one", uid: "uid-one" };
+  assert.equal(metricValue(families, "kubelet_container_log_filesystem_used_bytes", log), 8192);
+});
+
 test("without a runtime there is an error to count, and no figures", async () => {
   const { server } = await serve(undefined);
   await using _ = server;
   const families = parseExposition((await server.ask("/metrics/resource")).text);
   assert.deepEqual([...families.keys()], ["resource_scrape_error"]);
   assert.equal(metricValue(families, "resource_scrape_error"), 1);
+  assert.equal((await server.ask("/metrics/cadvisor")).status, 500);
   const summary = await server.ask("/stats/summary");
   assert.deepEqual(
     [summary.status, summary.text],

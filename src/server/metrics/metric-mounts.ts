@@ -1,4 +1,5 @@
 import { type Logger, messageOf } from "../../base/index.ts";
+import { ApiError } from "../api/api-error.ts";
 import type { Mount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
@@ -46,6 +47,21 @@ export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
         if (call.request.method !== "DELETE") return sendMetrics(call, (text) => figures.slis.write(text));
         figures.slis.reset();
         return sendText(call.response, 200, "metrics reset\n");
+      },
+    },
+    {
+      type: "path",
+      path: "/metrics/cadvisor",
+      handle: async (call) => {
+        const signal = untilClientLeaves(call.response);
+        const { writeCadvisorMetrics } = await import("./cadvisor-metrics.ts");
+        const taken = await take(async (statistics) => {
+          const [image] = await Promise.all([statistics.sandboxImage(signal), statistics.figures(signal)]);
+          return { statistics, image };
+        }, signal);
+        if (signal.aborted) return;
+        if (taken === undefined) throw new ApiError(500, "the figures of the node can't be taken now");
+        await sendMetrics(call, (text) => writeCadvisorMetrics(text, taken.statistics, taken.image, signal));
       },
     },
     {

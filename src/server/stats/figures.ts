@@ -65,6 +65,11 @@ export class FiguresTaker {
     return await this.#figures.renew(signal);
   }
 
+  /** A cgroup that is in no figures. */
+  sample(path: string): UsageSample {
+    return this.#sampler.sample(path);
+  }
+
   async #take(signal: AbortSignal): Promise<NodeFigures> {
     const { clock, cgroups, naming, settings } = this.#ports;
     const node = this.#sampler.sample("/");

@@ -6,11 +6,14 @@ import { FiguresTaker, type NodeFigures, type PodFigures } from "./figures.ts";
 import { type PodFiles, readPodFiles } from "./log-figures.ts";
 import type { StatsPorts } from "./ports.ts";
 import { type NodeDisk, readNodeDisk } from "./runtime-disk.ts";
+import type { UsageSample } from "./usage-sampler.ts";
 import { type PodVolumeFigures, VolumeFigures } from "./volume-figures.ts";
 
 const firstProcess = 1;
 const diskGoodForMs = 10_000;
 const filesGoodForMs = 20_000;
+// It may change when the runtime is started anew with another configuration.
+const imageGoodForMs = 600_000;
 
 /** All figures of this node, each taken when somebody asks and remembered for as long as it is good. */
 export class NodeStatistics {
@@ -19,6 +22,7 @@ export class NodeStatistics {
   readonly #disk: Aged<NodeDisk>;
   readonly #files: Aged<ReadonlyMap<PodUid, PodFiles>>;
   readonly #volumes: VolumeFigures;
+  readonly #sandboxImage: Aged<string | undefined>;
 
   constructor(scope: TaskScope, ports: StatsPorts) {
     this.ports = ports;
@@ -28,6 +32,7 @@ export class NodeStatistics {
     this.#files = new Aged(clock, filesGoodForMs, async (signal) =>
       readPodFiles((await this.figures(signal)).pods, settings, signal),
     );
+    this.#sandboxImage = new Aged(clock, imageGoodForMs, (signal) => ports.sandboxImage(signal));
     this.#volumes = new VolumeFigures(scope, { ...ports, periodMs: settings.volumePeriodMs });
   }
 
@@ -38,6 +43,16 @@ export class NodeStatistics {
 
   async figuresWithRates(signal: AbortSignal): Promise<NodeFigures> {
     return await this.#figures.takeWithRates(signal);
+  }
+
+  /** A cgroup that is in no figures. */
+  sample(path: string): UsageSample {
+    return this.#figures.sample(path);
+  }
+
+  /** The image of sandboxes; empty while the runtime does not tell, which is no reason to tell nothing at all. */
+  async sandboxImage(signal: AbortSignal): Promise<string> {
+    return (await this.#sandboxImage.get(signal).catch(() => undefined)) ?? "";
   }
 
   async disk(signal: AbortSignal): Promise<NodeDisk> {

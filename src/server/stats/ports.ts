@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/index.ts";
 import type { ImageService, RuntimeService } from "../../cri/index.ts";
-import type { CgroupReader } from "../../host/index.ts";
+import type { CgroupReader, Machine } from "../../host/index.ts";
 import type { CgroupNaming, ObservedPod, PodUid } from "../../model/index.ts";
 
 /** What the figures of this node are taken from. */
@@ -15,6 +15,9 @@ export interface StatsPorts {
   /** How full the volumes of a pod are; may take long. */
   readonly measureVolumes: (uid: PodUid, signal: AbortSignal) => Promise<readonly MeasuredVolume[]>;
   readonly random: () => number;
+  readonly machine: Machine;
+  /** The image of sandboxes, where the runtime tells it. */
+  readonly sandboxImage: (signal: AbortSignal) => Promise<string | undefined>;
   readonly settings: StatsSettings;
 }
 

@@ -3,7 +3,7 @@ import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import { resources } from "../kube/index.ts";
 import { fullName, type IdentifiedPod, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../model/index.ts";
 import type { NodeKeeper } from "../node/index.ts";
-import { MirrorPods } from "../pods/index.ts";
+import { isMirrorOf, MirrorPods } from "../pods/index.ts";
 import { ApiSource, type PodMux } from "../sources/index.ts";
 import { StatusSender, type StatusStore } from "../status/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
@@ -68,8 +68,11 @@ export function reportToApi(
   const apiPodOf = (uid: PodUid): IdentifiedPod | undefined => {
     const own = apiPods().find((pod) => pod.metadata.uid === uid);
     if (own !== undefined) return newest(own);
-    const wanted = parts.wanted().find((pod) => uidOf(pod) === uid);
-    return wanted !== undefined && isStaticPod(wanted) ? newest(mirrorOf(fullName(wanted))) : undefined;
+    // One that nobody wants any more is shown by its mirror until it has stopped.
+    const known = [...parts.wanted(), ...workers.pods()].find((pod) => uidOf(pod) === uid);
+    if (known === undefined || !isStaticPod(known)) return undefined;
+    const mirror = mirrorOf(fullName(known));
+    return mirror !== undefined && isMirrorOf(mirror, known) ? newest(mirror) : undefined;
   };
   const sender = new StatusSender(scope, {
     clock,
@@ -85,7 +88,7 @@ export function reportToApi(
     onSynced: parts.onSynced,
     onSent: (pod) => answers.set(pod.metadata.uid, pod),
     mayDelete: (uid, pod) => {
-      const { phase } = statuses.get(uid) ?? {};
+      const { phase } = pod.status ?? {};
       const isOver = phase === "Succeeded" || phase === "Failed";
       const step = workers.stateOf(uid)?.step;
       const isDone = step === undefined || step === "finished";
@@ -122,8 +125,9 @@ export function reportToApi(
     if (change.type === "deleted") answers.delete(object.metadata.uid);
     if (isMirrorPod(object)) {
       mirrors.wake(fullName(object));
-      const own = staticPod(fullName(object));
-      if (own !== undefined) sender.wake(uidOf(own));
+      for (const pod of [...parts.wanted(), ...workers.pods()]) {
+        if (isStaticPod(pod) && fullName(pod) === fullName(object)) sender.wake(uidOf(pod));
+      }
     } else sender.wake(uidOf(object));
   });
   parts.node.onNode(wakeMirrors);

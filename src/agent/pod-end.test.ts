@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
+import { runsForever } from "../hollow/index.ts";
 import type { IdentifiedPod } from "../model/index.ts";
 
 function deleted(pod: IdentifiedPod, graceSeconds = 30): IdentifiedPod {
@@ -40,4 +41,18 @@ test("pods whose remains can't be cleared away hold up no others", async () => {
   await node.drop(...names);
   await node.until("the others are gone", () => ["d", "e"].every((name) => node.phase(name) === undefined), 60_000);
   assert.deepEqual(node.running(), []);
+});
+
+test("a container that its postStart hook ends again and again waits as any that crashes", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  node.runtime.behave("main", runsForever());
+  const lifecycle = { postStart: { exec: { command: ["sh", "-c", "exit 7"] } } };
+  await node.want(enginePod("web", { containers: [{ name: "main", image: "busybox:1", lifecycle }] }));
+  const waiting = () => node.container("web", "main").state?.waiting;
+  await node.until("it waits", () => waiting()?.reason === "CrashLoopBackOff");
+  assert.match(waiting()?.message ?? "", /^back-off 10s restarting failed container=main/);
+  assert.equal(node.container("web", "main").restartCount, 1);
+  assert.ok(node.events.some((event) => event.includes("BackOff")));
+  const tookMs = await node.until("it starts again", () => node.container("web", "main").restartCount === 2);
+  assert.ok(tookMs > 5_000 && tookMs <= 11_000, `${tookMs} ms`);
 });

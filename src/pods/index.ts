@@ -1,6 +1,6 @@
 // The pods that are wanted on this node, and whether the node takes them.
 export { Admission, type AdmissionHandler, type AdmissionVerdict } from "./admission.ts";
 export { appArmorHandler, groupsPolicyHandler, hostPortsHandler, osHandler, sysctlHandler } from "./handlers.ts";
-export { MirrorPods } from "./mirror-pods.ts";
+export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { predicatesHandler } from "./predicates.ts";
 export { PodRegistry, type RegistryPorts } from "./registry.ts";

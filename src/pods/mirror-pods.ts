@@ -86,8 +86,13 @@ function isFaithful(mirror: IdentifiedPod, wanted: IdentifiedPod): boolean {
   return (
     mirror.metadata.deletionTimestamp === undefined &&
     fullName(mirror) === fullName(wanted) &&
-    mirror.metadata.annotations?.[configMirrorAnnotation] === wanted.metadata.annotations?.[configHashAnnotation]
+    isMirrorOf(mirror, wanted)
   );
+}
+
+/** Whether the mirror was made for this very version of the static pod. */
+export function isMirrorOf(mirror: IdentifiedPod, pod: IdentifiedPod): boolean {
+  return mirror.metadata.annotations?.[configMirrorAnnotation] === pod.metadata.annotations?.[configHashAnnotation];
 }
 
 function mirrorOf(wanted: IdentifiedPod, node: Node): Pod {

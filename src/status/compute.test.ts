@@ -285,6 +285,30 @@ describe("container statuses", () => {
     assert.equal(container.restartCount, 1);
   });
 
+  test("mounts are shown from the beginning, resources once there is a container, asked for or not", () => {
+    const volumeMounts = [
+      { name: "a", mountPath: "/a" },
+      { name: "b", mountPath: "/b", readOnly: true },
+      { name: "c", mountPath: "/c", readOnly: true, recursiveReadOnly: "Enabled" },
+    ];
+    const pod = testPod({
+      containers: [testContainer("main", { volumeMounts })],
+      ephemeralContainers: [{ name: "debug", image: "i" }],
+    });
+    const shown = [
+      { name: "a", mountPath: "/a" },
+      { name: "b", mountPath: "/b", readOnly: true, recursiveReadOnly: "Disabled" },
+      { name: "c", mountPath: "/c", readOnly: true, recursiveReadOnly: "Enabled" },
+    ];
+    const waiting = first(status(pod, observedPod()).containerStatuses);
+    assert.deepEqual(waiting.volumeMounts, shown);
+    assert.equal(waiting.resources, undefined);
+    const running = status(pod, observedPod({ containers: [testObserved("main"), testObserved("debug")] }));
+    assert.deepEqual(first(running.containerStatuses).volumeMounts, shown);
+    assert.deepEqual(first(running.containerStatuses).resources, {});
+    assert.deepEqual(first(running.ephemeralContainerStatuses).resources, {});
+  });
+
   test("an init container is ready when it has succeeded", () => {
     const done = first(status(withInit, observedPod({ containers: [exited("setup", 0)] })).initContainerStatuses);
     assert.equal(done.ready, true);
@@ -327,7 +351,19 @@ describe("the final status", () => {
     const final = finalPodStatus(given, computePodStatus(given));
     assert.equal(final.phase, "Failed");
     assert.equal(first(final.containerStatuses).state?.terminated?.exitCode, 137);
-    assert.equal(final.conditions?.find(({ type }) => type === "Ready")?.reason, "PodFailed");
+    const ready = final.conditions?.find(({ type }) => type === "Ready");
+    assert.deepEqual([ready?.status, ready?.reason], ["False", "ContainersNotReady"], "why it never was ready stays");
+  });
+  test("what claims to be ready has failed with the pod", () => {
+    const given = input(testPod(), observedPod({ containers: [testObserved("main")] }));
+    const running = computePodStatus(given);
+    const final = finalPodStatus({ ...given, tornDown: true }, running);
+    const verdicts = (type: string) => {
+      const found = [running, final].map(({ conditions }) => conditions?.find((condition) => condition.type === type));
+      return found.map((condition) => `${condition?.status} ${condition?.reason ?? ""}`);
+    };
+    assert.deepEqual(verdicts("Ready"), ["True ", "False PodFailed"]);
+    assert.deepEqual(verdicts("ContainersReady"), ["True ", "False PodFailed"]);
   });
   test("a static pod keeps its phase", () => {
     const pod = testPod({}, { annotations: { "kubernetes.io/config.source": "file" } });

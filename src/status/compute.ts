@@ -51,10 +51,12 @@ export function finalPodStatus(input: StatusInput, status: PodStatus): PodStatus
   const open = status.phase === "Pending" || status.phase === "Running";
   const phase: PodPhase = open && !isStaticPod(input.pod) ? "Failed" : ((status.phase ?? "Pending") as PodPhase);
   const ended: PodStatus = { ...status, ...accountedFor, phase };
-  return {
-    ...ended,
-    conditions: podConditions({ ...input, previous: status }, statusesOf(ended), phase),
-  };
+  // Why it was not ready stays as it was; only what claims to be ready has to go.
+  const claimsReady = (status.conditions ?? []).some(
+    (condition) => (condition.type === "Ready" || condition.type === "ContainersReady") && condition.status === "True",
+  );
+  if (!claimsReady) return ended;
+  return { ...ended, conditions: podConditions({ ...input, previous: status }, statusesOf(ended), phase) };
 }
 
 function asLost<Status extends NonNullable<PodStatus["containerStatuses"]>[number]>(container: Status): Status {

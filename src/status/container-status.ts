@@ -69,6 +69,7 @@ function withoutRecord(
     restartCount: previous?.restartCount ?? 0,
     image: container.image ?? "",
     imageID: "",
+    ...mountsOf(container),
   };
   if (previous?.state?.running === undefined) return status;
   // It ran when we last looked and the runtime has forgotten it: nobody knows how it ended.
@@ -94,7 +95,7 @@ function fromRecords(
   const state = lost ? lostState(input, newest) : stateOf(input, newest, messageLimit);
   const isRunning = newest.state === "running";
   const started = isRunning && input.flags.started(newest);
-  const { volumeMounts = [], resources } = container;
+  const { resources } = container;
   return {
     name: container.name,
     state,
@@ -106,19 +107,22 @@ function fromRecords(
     imageID: newest.imageRef,
     containerID: idOf(input, newest),
     ...(resources?.requests === undefined ? {} : { allocatedResources: resources.requests }),
-    ...(resources === undefined || kind === "ephemeral" ? {} : { resources }),
-    ...(volumeMounts.length === 0
-      ? {}
-      : {
-          volumeMounts: volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
-            name,
-            mountPath,
-            ...(readOnly === true
-              ? { readOnly, recursiveReadOnly: recursiveReadOnly === "Enabled" ? "Enabled" : "Disabled" }
-              : {}),
-          })),
-        }),
+    resources: resources ?? {},
+    ...mountsOf(container),
     ...(newest.user === undefined ? {} : { user: { linux: newest.user } }),
+  };
+}
+
+function mountsOf({ volumeMounts = [] }: Container): Pick<ContainerStatus, "volumeMounts"> {
+  if (volumeMounts.length === 0) return {};
+  return {
+    volumeMounts: volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
+      name,
+      mountPath,
+      ...(readOnly === true
+        ? { readOnly, recursiveReadOnly: recursiveReadOnly === "Enabled" ? "Enabled" : "Disabled" }
+        : {}),
+    })),
   };
 }
 

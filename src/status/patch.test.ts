@@ -45,6 +45,26 @@ for (const [name, before, after, wanted] of [
     { containerStatuses: [{ name: "a", ready: true, restartCount: 0, image: "", imageID: "" }] },
   ],
   [
+    "container statuses are sent as they are, emptiness included",
+    { containerStatuses: [{ name: "a", ready: false, restartCount: 0, image: "", imageID: "" }] },
+    {
+      containerStatuses: [
+        { name: "a", state: { waiting: {} }, resources: {}, ready: false, restartCount: 1, image: "", imageID: "" },
+      ],
+    },
+    {
+      containerStatuses: [
+        { name: "a", state: { waiting: {} }, resources: {}, ready: false, restartCount: 1, image: "", imageID: "" },
+      ],
+    },
+  ],
+  [
+    "emptiness alone is no news",
+    { containerStatuses: [{ name: "a", ready: false, restartCount: 0, image: "", imageID: "" }] },
+    { containerStatuses: [{ name: "a", lastState: {}, ready: false, restartCount: 0, image: "", imageID: "" }] },
+    undefined,
+  ],
+  [
     "null and absent are the same",
     { conditions: [{ ...ready, lastProbeTime: null }] },
     { conditions: [ready] },

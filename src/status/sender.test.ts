@@ -18,6 +18,8 @@ class Fixture implements AsyncDisposable {
   status: PodStatus = { phase: "Running" };
   failWith: Error | undefined;
   isOver = false;
+  /** Happens while a patch is on its way. */
+  onPatch: (status: PodStatus | undefined) => void = () => {};
   readonly requests: string[] = [];
   readonly sender = new StatusSender(this.scope, {
     clock: this.clock,
@@ -39,6 +41,7 @@ class Fixture implements AsyncDisposable {
 
   #patch({ metadata }: IdentifiedPod, { status }: { status?: PodStatus }): IdentifiedPod {
     this.requests.push("patch");
+    this.onPatch(status);
     if (this.failWith !== undefined) throw this.failWith;
     if (this.stored === undefined) throw refusal(404, "NotFound");
     if (this.stored.metadata.uid !== metadata.uid) throw refusal(422, "Invalid", "metadata.uid");
@@ -92,7 +95,7 @@ for (const [name, stored] of [
     at.isOver = true;
     at.sender.wake(testUid);
     await at.clock.advance(60_000);
-    assert.deepEqual(at.requests, ["patch", "delete"]);
+    assert.deepEqual(at.requests, ["patch"]);
     assert.equal(at.stored, stored);
   });
 }
@@ -124,6 +127,23 @@ test("a pod that is over is deleted only after its end is in the API", async () 
   await at.clock.advance(10_000);
   assert.equal(at.requests.at(-1), "delete");
   assert.equal(at.stored, undefined);
+});
+
+test("a pod that ends while an older status is on its way is not deleted before its end is in the API", async () => {
+  await using at = new Fixture();
+  at.status = { phase: "Running" };
+  const sent: (string | undefined)[] = [];
+  at.onPatch = (status) => {
+    sent.push(status?.phase);
+    if (status?.phase !== "Running") return;
+    at.status = { phase: "Failed" };
+    at.isOver = true;
+    at.sender.wake(testUid);
+  };
+  at.sender.wake(testUid);
+  await settle();
+  assert.deepEqual(sent, ["Running", "Failed"]);
+  assert.deepEqual(at.requests, ["patch", "patch", "delete"]);
 });
 
 test("conditions of others stay as the API has them", async () => {

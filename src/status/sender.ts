@@ -85,18 +85,25 @@ export class StatusSender {
     if (api === undefined || status === undefined) return "same";
     const merged = mergeForeign(api.status ?? {}, status);
     const patch = statusPatch(api.metadata.uid, api.status ?? {}, merged);
-    if (patch !== undefined) await this.#slots.run(() => this.#patch(api, patch, signal), signal);
+    const shown = patch === undefined ? api : await this.#slots.run(() => this.#patch(api, patch, signal), signal);
     // Only when the API shows the end may the pod vanish, or controllers would never learn how it ended.
-    if (this.#ports.mayDelete(uid, api)) await this.#slots.run(() => this.#delete(api, signal), signal);
+    const isNews = this.#ports.status(uid) !== status;
+    if (shown !== undefined && !isNews && this.#ports.mayDelete(uid, shown)) {
+      await this.#slots.run(() => this.#delete(shown, signal), signal);
+    }
     return patch === undefined ? "same" : "patched";
   }
 
-  async #patch(api: IdentifiedPod, patch: object, signal: AbortSignal): Promise<void> {
+  /** Resolves with the pod as the API has it then; undefined when it is gone. */
+  async #patch(api: IdentifiedPod, patch: object, signal: AbortSignal): Promise<IdentifiedPod | undefined> {
     try {
-      this.#ports.onSent(await this.#ports.patchStatus(api, patch, signal));
+      const patched = await this.#ports.patchStatus(api, patch, signal);
+      this.#ports.onSent(patched);
+      return patched;
     } catch (error) {
       // The pod is gone, or another of that name has come: nobody wants to know any more.
       if (!isGone(error)) throw error;
+      return undefined;
     }
   }
 
@@ -122,7 +129,7 @@ export interface StatusSenderPorts {
   readonly onSent: (api: IdentifiedPod) => void;
   /** How long it took until the API had a status that had changed, for metrics. */
   readonly onSynced?: (durationMs: number) => void;
-  /** The pod is being deleted, its end is in the API, and nothing of it is left here. */
+  /** The pod is being deleted, `api` shows that it has ended, and nothing of it is in use here. */
   readonly mayDelete: (uid: PodUid, api: IdentifiedPod) => boolean;
   /** For good, and only this very pod. */
   readonly deletePod: (api: IdentifiedPod, signal: AbortSignal) => Promise<void>;

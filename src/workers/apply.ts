@@ -164,7 +164,9 @@ async function startOne(
   } catch (error) {
     if (signal.aborted) throw error;
     const { reason, message, nextTryAt } = asFailure(error);
-    const until = nextTryAt ?? ports.clock.now() + errorBackoffMs(noteFailure(worker, container.name));
+    // One that its postStart hook ended did run: as with any that ended, the crash back-off says when it may again.
+    const holdMs = reason === "PostStartHookError" ? 0 : errorBackoffMs(noteFailure(worker, container.name));
+    const until = nextTryAt ?? ports.clock.now() + holdMs;
     worker.waiting.set(container.name, { reason, message, until });
     return { reason, message, nextTryAt: until };
   }

@@ -88,8 +88,12 @@ test("a static pod has a mirror, which comes back when deleted while the pod run
     (pod: Pod) => pod.metadata?.uid !== mirror.metadata?.uid && isReady(pod),
   );
   assert.equal(again.status?.containerStatuses?.[0]?.containerID, id);
+  await using watched = await cluster.watch();
   await cluster.agent.remove("static");
   await cluster.untilGone(name);
+  const end = watched.lastSeen(name)?.status;
+  assert.equal(end?.containerStatuses?.[0]?.state?.terminated?.exitCode, 0, JSON.stringify(end));
+  assert.equal(end?.conditions?.find(({ type }) => type === "Ready")?.status, "False");
 });
 
 test("with the API away for a while, pods start, crash, stop and are reported when it is back", async () => {

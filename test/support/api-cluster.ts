@@ -2,7 +2,14 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
 import { accessRules } from "../../src/cli/agent-process.ts";
-import { type KubeClient, KubeClients, loadKubeconfig, resources } from "../../src/kube/index.ts";
+import {
+  Informer,
+  type KubeClient,
+  KubeClients,
+  loadKubeconfig,
+  resources,
+  withoutManagedFields,
+} from "../../src/kube/index.ts";
 import { type LocalApi, startLocalApi } from "../../src/localapi/index.ts";
 import type { IdentifiedPod, Pod, PodSpec } from "../../src/model/index.ts";
 import { eventually, TestAgent } from "./agent.ts";
@@ -119,6 +126,28 @@ export class ApiCluster implements AsyncDisposable {
     await eventually(async () => (await this.pod(name)) === undefined, `${name} is gone`, timeoutMs);
   }
 
+  /** Follows the pods of the API, and remembers those that are gone as they were last. */
+  async watch(): Promise<PodWatch> {
+    const scope = new TaskScope();
+    const informer = new Informer<Pod>(
+      { resource: resources.pods, namespace: "default", keep: withoutManagedFields },
+      { client: this.admin, clock: systemClock, log: silentLogger, random: Math.random },
+    );
+    const history = new Map<string, Pod[]>();
+    const note = (pod: Pod): void => {
+      const name = pod.metadata?.name ?? "";
+      history.set(name, [...(history.get(name) ?? []), pod]);
+    };
+    informer.onChange(({ object }) => note(object));
+    scope.spawn("watch", (signal) => informer.run(signal));
+    await informer.synced(scope.signal);
+    return {
+      lastSeen: (name) => history.get(name)?.at(-1),
+      versions: (name) => history.get(name) ?? [],
+      [Symbol.asyncDispose]: () => scope.stop(),
+    };
+  }
+
   async delete(name: string, gracePeriodSeconds?: number): Promise<void> {
     const options = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
     await this.admin.delete(resources.pods, { namespace: "default", name }, options, AbortSignal.timeout(10_000));
@@ -127,4 +156,10 @@ export class ApiCluster implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#dispose();
   }
+}
+
+export interface PodWatch extends AsyncDisposable {
+  lastSeen(name: string): Pod | undefined;
+  /** Everything that was seen of a pod, in order. */
+  versions(name: string): readonly Pod[];
 }

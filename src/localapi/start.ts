@@ -9,7 +9,7 @@ import { runEventExpiry } from "./controllers/events.ts";
 import { runGarbageCollection } from "./controllers/garbage.ts";
 import { runNamespaces } from "./controllers/namespaces.ts";
 import { runSigner } from "./controllers/signer.ts";
-import { Api } from "./http/api.ts";
+import { Api, type SeenRequest } from "./http/api.ts";
 import { pathHandler } from "./http/paths.ts";
 import { ApiHttpServer } from "./http/server.ts";
 import { keptIdentity, newIdentity } from "./identity.ts";
@@ -39,6 +39,8 @@ export interface LocalApiOptions {
   readonly kubeletHost?: string;
   /** How many changes watches may resume from; older ones answer 410. */
   readonly keptChanges?: number;
+  /** Told of every request, for those who count them. */
+  readonly onRequest?: (request: SeenRequest) => void;
 }
 
 export interface LocalApi {
@@ -91,7 +93,14 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
     organizations: ["system:masters"],
   });
   const special = specialHandlers({ authenticator, authorizer, signer, kubeletIdentity });
-  const api = new Api({ world, authenticator, authorizer, special, handlePath: pathHandler(signer) });
+  const api = new Api({
+    world,
+    authenticator,
+    authorizer,
+    special,
+    onRequest: options.onRequest,
+    handlePath: pathHandler(signer),
+  });
   const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem, kubeletIdentity }, api, log);
   const { port } = await server.listen(listen.host, listen.port);
   announceApi(world, address, port);

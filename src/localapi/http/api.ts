@@ -23,6 +23,13 @@ export interface ApiRequest {
   warn(message: string): void;
 }
 
+export interface SeenRequest {
+  readonly user: string;
+  readonly method: string;
+  readonly path: string;
+  readonly isWatch: boolean;
+}
+
 /** Answers a resource or subresource in a way of its own. */
 export type SpecialHandler = (call: SpecialCall, world: World) => Promise<Reply> | Reply;
 
@@ -39,6 +46,8 @@ export interface ApiParts {
   readonly authorizer: Authorizer;
   /** By `resource.group/subresource`. */
   readonly special: ReadonlyMap<string, SpecialHandler>;
+  /** Told of every request, for those who count them. */
+  readonly onRequest?: ((request: SeenRequest) => void) | undefined;
   /** What is not a resource: discovery, health, version. */
   handlePath(request: PathRequest, call: ApiRequest): Reply | undefined;
 }
@@ -54,8 +63,11 @@ export class Api {
   async serve(request: ApiRequest): Promise<Reply> {
     const { authenticator, authorizer, world } = this.#parts;
     const user = authenticator.authenticate(request.credentials);
-    const info = requestInfo(request.method, request.url);
-    authorizer.require(user, attributesOf(info, request.url.searchParams));
+    const { method, url } = request;
+    const isWatch = url.searchParams.has("watch");
+    this.#parts.onRequest?.({ user: user.name, method, path: url.pathname, isWatch });
+    const info = requestInfo(method, url);
+    authorizer.require(user, attributesOf(info, url.searchParams));
     if (info.type === "path") {
       const reply = this.#parts.handlePath(info, request);
       return reply ?? text("404 page not found\n", 404);

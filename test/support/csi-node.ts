@@ -1,14 +1,38 @@
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { silentLogger, systemClock } from "../../src/base/index.ts";
 import { runTool } from "../../src/host/index.ts";
-import type { PersistentVolumeSpec } from "../../src/model/index.ts";
+import { type IdentifiedPod, type PersistentVolumeSpec, uidOf, type Volume } from "../../src/model/index.ts";
 import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
-import { CsiVolumes, TokenManager } from "../../src/volumes/index.ts";
+import { CsiVolumes, TokenManager, VolumeError } from "../../src/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { MemoryClaims } from "./memory-claims.ts";
 import { eventually, VolumeNode } from "./volume-node.ts";
+
+/** The name of the driver beside the node. */
+export const driver = "csi.example.com";
+
+/** Volumes of that driver, by a claim and by the pod itself. */
+export const claimed = (claimName: string, readOnly = false): Volume => ({
+  name: "v",
+  persistentVolumeClaim: { claimName, readOnly },
+});
+export const inline = (more: object = {}): Volume => ({ name: "v", csi: { driver, ...more } });
+
+/** Where the driver has to show the volume. */
+export function targetOf({ node }: CsiNode, pod: IdentifiedPod, name: string): string {
+  return join(node.volumePath(uidOf(pod), "kubernetes.io/csi", name), "mount");
+}
+
+/** What a pod is told whose volumes can't be had now. */
+export async function refused(csi: CsiNode, pod: IdentifiedPod): Promise<string> {
+  const signal = new AbortController().signal;
+  const error: unknown = await csi.node.volumes.mount(pod, signal).catch((caught: unknown) => caught);
+  assert.ok(error instanceof VolumeError, String(error));
+  return error.message;
+}
 
 /** A node with the volume engine, plugin registration and a storage driver beside it. */
 export class CsiNode implements AsyncDisposable {

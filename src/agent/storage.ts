@@ -98,6 +98,11 @@ function csiCluster(cluster: Cluster, nodeName: string): CsiCluster {
     },
     secret: (namespace, name, signal) => getObject(client, resources.secrets, { namespace, name }, "latest", signal),
     reportResize: (claim, report, signal) => reportResize(client, claim, report, signal),
+    recordClaimEvent: ({ metadata = {} }, event) => {
+      const { namespace, name, uid, resourceVersion } = metadata;
+      const kind = "PersistentVolumeClaim";
+      cluster.events.about({ apiVersion: "v1", kind, namespace, name, uid, resourceVersion }, event);
+    },
   };
 }
 

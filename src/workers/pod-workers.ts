@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
 import { fullName, type IdentifiedPod, isStaticPod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
+import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
 import type { SyncOperation, WorkerPorts } from "./ports.ts";
@@ -262,6 +263,11 @@ export class PodWorkers {
     const message = messageOf(error);
     worker.stale = true;
     worker.failures++;
+    // Who makes the volumes tries again at its own pace and has said why; nothing is won by being earlier.
+    if (error instanceof VolumeError && error.nextTryAt !== undefined) {
+      const at = Math.max(error.nextTryAt, this.#ports.clock.now() + soonMs);
+      return { type: "retry", at, reason: "FailedMount", message };
+    }
     this.#ports.log.error("Pod sync failed, will be tried again", error, {
       pod: worker.pod?.metadata.name ?? worker.uid,
       namespace: worker.pod?.metadata.namespace ?? "",
@@ -301,6 +307,9 @@ export interface TerminateRequest {
 }
 
 const clearingAtOnce = 2;
+
+/** A try that is due is under way by then. */
+const soonMs = 100;
 
 const interrupted = new DOMException("the pod is to end", "AbortError");
 

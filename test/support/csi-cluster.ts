@@ -1,4 +1,11 @@
-import type { CSIDriver, CSIDriverSpec, Secret, VolumeAttachment } from "../../src/model/index.ts";
+import type {
+  CSIDriver,
+  CSIDriverSpec,
+  PersistentVolumeClaim,
+  PodEvent,
+  Secret,
+  VolumeAttachment,
+} from "../../src/model/index.ts";
 import { attachmentName } from "../../src/volumes/csi/csi-volume.ts";
 import type { CsiCluster, ResizeReport } from "../../src/volumes/index.ts";
 
@@ -10,6 +17,7 @@ export class MemoryCsiCluster implements CsiCluster {
   readonly attachments = new Map<string, VolumeAttachment>();
   readonly secrets = new Map<string, Secret>();
   readonly resizes: ResizeReport[] = [];
+  readonly claimEvents: string[] = [];
   attached: "all" | ReadonlySet<string> = "all";
 
   driver(name: string, spec: CSIDriverSpec): void {
@@ -39,6 +47,10 @@ export class MemoryCsiCluster implements CsiCluster {
 
   async secret(namespace: string, name: string): Promise<Secret | undefined> {
     return this.secrets.get(`${namespace}/${name}`);
+  }
+
+  recordClaimEvent({ metadata }: PersistentVolumeClaim, { reason, message }: PodEvent): void {
+    this.claimEvents.push(`${metadata?.name} ${reason}: ${message}`);
   }
 
   async reportResize(_claim: object, report: ResizeReport): Promise<void> {

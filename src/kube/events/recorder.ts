@@ -22,6 +22,8 @@ const retryMs = 10_000;
 export class EventRecorder {
   readonly pod: RecordPodEvent = (pod, event) => this.#record(podReference(pod, event.fieldPath), event);
   readonly node: RecordNodeEvent = (event) => this.#record(nodeReference(this.#source.host), event);
+  /** About any other object, a claim for instance. */
+  readonly about = (reference: ObjectReference, event: PodEvent): void => this.#record(reference, event);
   readonly #source: EventSourceName;
   readonly #ports: EventRecorderPorts;
   readonly #correlator: EventCorrelator;

@@ -30,6 +30,9 @@ test("grows with its claim at mounting, and tells the cluster", needsRoot, async
     csi.node.events.map(({ reason, message }) => [reason, message]),
     [["FileSystemResizeSuccessful", `MountVolume.NodeExpandVolume succeeded for volume "pv-c" ${testNodeName}`]],
   );
+  assert.deepEqual(csi.cluster.claimEvents, [
+    `c FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "pv-c" ${testNodeName}`,
+  ]);
 });
 
 for (const { code, name, waits, report } of [
@@ -48,8 +51,12 @@ for (const { code, name, waits, report } of [
     csi.claims.claims.set("c", { ...csi.claims.claims.get("c"), status });
     csi.driver.failures.set("NodeExpandVolume", { error: new DriverFailure(code, "no space"), when: "before" });
     const pod = podWithVolumes([claimed("c")]);
-    if (waits) assert.match(await refused(csi, pod), /while expanding volume: rpc error/);
+    if (waits) assert.match(await refused(csi, pod), /while expanding volume/);
     else await csi.node.volumes.mount(pod, never);
+    assert.deepEqual(
+      csi.node.events.map(({ reason, message }) => [reason, message.replace(/rpc error.*/, "…")]),
+      waits ? [["FailedMount", 'MountVolume.Setup failed while expanding volume for volume "pv-c" : …']] : [],
+    );
     const last = csi.cluster.resizes.at(-1);
     if (report === undefined) assert.deepEqual(last, { state: "in progress" });
     else assert.deepEqual(last, { ...report, message: last?.state === "failed" ? last.message : "" });
@@ -81,6 +88,43 @@ test("grows while a pod uses it, as soon as the cluster says so", needsRoot, asy
   await eventually("the cluster was told", () => csi.cluster.resizes.length >= 2);
   assert.deepEqual(csi.cluster.resizes.slice(0, 2), [{ state: "in progress" }, { state: "done", capacity: "3Gi" }]);
   assert.equal(csi.driver.steps().filter((step) => step === "NodePublishVolume").length, 1);
+});
+
+test("growing fails while a pod uses it: told, tried again, and the pod keeps its volume", needsRoot, async () => {
+  await using csi = await CsiNode.create({ abilities: ["stage", "expand"] });
+  csi.bind("c", { capacity: { storage: "2Gi" } });
+  const claim = csi.claims.claims.get("c");
+  csi.claims.claims.set("c", { ...claim, status: { phase: "Bound", capacity: { storage: "2Gi" } } });
+  const pod = podWithVolumes([claimed("c")]);
+  await csi.node.volumes.mount(pod, never);
+  csi.driver.failures.set("NodeExpandVolume", { error: new DriverFailure(13, "no space"), when: "before" });
+  const status = {
+    phase: "Bound",
+    capacity: { storage: "1Gi" },
+    allocatedResourceStatuses: { storage: "NodeResizePending" },
+  };
+  csi.claims.claims.set("c", { ...claim, status });
+  await eventually("it was tried twice", () => csi.driver.steps().filter((s) => s === "NodeExpandVolume").length > 1);
+  assert.deepEqual(new Set(csi.node.events.map(({ reason }) => reason)), new Set(["VolumeResizeFailed"]));
+  assert.match(
+    csi.node.events[0]?.message ?? "",
+    /^NodeExpandVolume\.NodeExpandVolume failed for volume "pv-c" : rpc error.*no space/,
+  );
+  assert.equal(csi.node.volumes.of(uidOf(pod)).size, 1);
+});
+
+test("a volume that is only read does not grow, and says so", needsRoot, async () => {
+  await using csi = await CsiNode.create({ abilities: ["expand"] });
+  csi.bind("c", { capacity: { storage: "2Gi" } });
+  const status = {
+    phase: "Bound",
+    capacity: { storage: "1Gi" },
+    allocatedResourceStatuses: { storage: "NodeResizePending" },
+  };
+  csi.claims.claims.set("c", { ...csi.claims.claims.get("c"), status });
+  await csi.node.volumes.mount(podWithVolumes([claimed("c", true)]), never);
+  assert.ok(!csi.driver.steps().includes("NodeExpandVolume"));
+  assert.match(csi.cluster.claimEvents[0] ?? "", /^c FileSystemResizeFailed: .*requested read-only file system$/);
 });
 
 test("a claim that points to another volume while the pod runs changes nothing for the pod", needsRoot, async () => {

@@ -97,7 +97,8 @@ export class CsiVolumes implements VolumeKind {
     if (driver?.spec.requiresRepublish === true) this.#renewed.add(userOf(wanted));
     const target = mustPublish ? await publish(request, context, this.#ports, signal) : this.#targetOf(wanted);
     if (wanted.form === "block" && context.isFirst) await this.#map(wanted, target, signal);
-    await expand({ wanted, volume, client, capabilities, path: target, stagingPath }, this.#ports, signal);
+    const isInUse = !context.isFirst;
+    await expand({ wanted, volume, client, capabilities, path: target, stagingPath, isInUse }, this.#ports, signal);
     return this.#result(wanted, volume, context);
   }
 

@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/index.ts";
-import { parseQuantity, type RecordPodEvent, wholeUnits } from "../../model/index.ts";
+import { type PodEvent, parseQuantity, wholeUnits } from "../../model/index.ts";
 import { type CsiCapabilities, type CsiClient, NodeExpandVolumeRequest, PluginError } from "../../plugins/index.ts";
-import type { WantedVolume } from "../kinds/kind.ts";
+import { StepError, type WantedVolume } from "../kinds/kind.ts";
 import type { CsiVolume } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
 import { capabilityOf, secretsOf } from "./requests.ts";
@@ -33,18 +33,23 @@ export async function expand(
     readonly capabilities: CsiCapabilities;
     readonly path: string;
     readonly stagingPath: string;
+    /** A pod has the volume already, and does not wait for its growth. */
+    readonly isInUse: boolean;
   },
   ports: CsiPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { wanted, volume, client, capabilities, path, stagingPath } = request;
+  const { wanted, volume, client, capabilities, path, stagingPath, isInUse } = request;
   const growth = wantedGrowth(wanted);
   if (growth === undefined || !capabilities.expand || wanted.source.type !== "claim") return;
   const { claim } = wanted.source;
-  const event = (type: "Normal" | "Warning", reason: string, message: string): ReturnType<RecordPodEvent> =>
-    ports.recordEvent(wanted.pod, { type, reason, message });
+  const announce = (event: PodEvent): void => {
+    ports.recordEvent(wanted.pod, event);
+    ports.cluster.recordClaimEvent(claim, event);
+  };
   if (volume.readOnly) {
-    event("Warning", "FileSystemResizeFailed", "requested read-only file system");
+    const message = `MountVolume.NodeExpandVolume failed for volume "${wanted.specName}" requested read-only file system`;
+    announce({ type: "Warning", reason: "FileSystemResizeFailed", message });
     return;
   }
   await ports.cluster.reportResize(claim, { state: "in progress" }, signal);
@@ -64,22 +69,18 @@ export async function expand(
     signal.throwIfAborted();
     const message = messageOf(error);
     const code = error instanceof PluginError ? error.code : undefined;
-    event(
-      "Warning",
-      "VolumeResizeFailed",
-      `NodeExpandVolume.NodeExpandVolume failed for volume "${wanted.specName}" : ${message}`,
-    );
-    // A volume in use that can't grow now is still a volume in use.
+    if (isInUse) {
+      const text = `NodeExpandVolume.NodeExpandVolume failed for volume "${wanted.specName}" : ${message}`;
+      ports.recordEvent(wanted.pod, { type: "Warning", reason: "VolumeResizeFailed", message: text });
+    }
+    // A volume that can't grow now is still a volume.
     if (code === "FailedPrecondition") return;
     const isInfeasible = code === "InvalidArgument" || code === "OutOfRange" || code === "NotFound";
     await ports.cluster.reportResize(claim, { state: "failed", isInfeasible, message }, signal);
-    if (isInfeasible) return;
-    throw new Error(`Setup failed while expanding volume: ${message}`, { cause: error });
+    if (isInfeasible || isInUse) return;
+    throw new StepError("Setup while expanding", message, error);
   }
   await ports.cluster.reportResize(claim, { state: "done", capacity: growth.capacity }, signal);
-  event(
-    "Normal",
-    "FileSystemResizeSuccessful",
-    `MountVolume.NodeExpandVolume succeeded for volume "${wanted.specName}" ${ports.nodeName}`,
-  );
+  const message = `MountVolume.NodeExpandVolume succeeded for volume "${wanted.specName}" ${ports.nodeName}`;
+  announce({ type: "Normal", reason: "FileSystemResizeSuccessful", message });
 }

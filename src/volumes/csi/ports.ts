@@ -1,6 +1,13 @@
 import type { Clock, Logger } from "../../base/index.ts";
 import type { RunTool } from "../../host/index.ts";
-import type { CSIDriver, PersistentVolumeClaim, RecordPodEvent, Secret, VolumeAttachment } from "../../model/index.ts";
+import type {
+  CSIDriver,
+  PersistentVolumeClaim,
+  PodEvent,
+  RecordPodEvent,
+  Secret,
+  VolumeAttachment,
+} from "../../model/index.ts";
 import type { CsiClient } from "../../plugins/index.ts";
 import type { TokenManager } from "../objects/tokens.ts";
 
@@ -14,6 +21,7 @@ export interface CsiCluster {
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret | undefined>;
   /** Tells the cluster how the growth of a volume goes on this node. */
   reportResize(claim: PersistentVolumeClaim, report: ResizeReport, signal: AbortSignal): Promise<void>;
+  recordClaimEvent(claim: PersistentVolumeClaim, event: PodEvent): void;
 }
 
 export type ResizeReport =

@@ -241,7 +241,7 @@ export class VolumeTask {
     const specName = this.#place?.specName ?? this.name;
     const message = isUnresolved
       ? error.message
-      : `${isBlock ? "MapVolume" : "MountVolume"}.${step} failed for volume "${specName}" : ${explain(error)}`;
+      : `${isBlock ? "MapVolume" : "MountVolume"}.${failureOf(step)} for volume "${specName}" : ${explain(error)}`;
     // That the cluster has not attached a volume yet is no failure of ours; it is usually on its way.
     const isUnattached = step === "VerifyControllerAttachedVolume" || step === "WaitForAttach";
     if (!isUnresolved && step !== "VerifyControllerAttachedVolume") {
@@ -278,6 +278,10 @@ export class VolumeTask {
     this.#state = state;
     this.#ports.onState(this);
   }
+}
+
+function failureOf(step: MountStep): string {
+  return step === "Setup while expanding" ? "Setup failed while expanding volume" : `${step} failed`;
 }
 
 function withGroup(

@@ -84,7 +84,8 @@ export type MountStep =
   | "MountDevice"
   | "SetUpDevice"
   | "VerifyControllerAttachedVolume"
-  | "MapPodDevice";
+  | "MapPodDevice"
+  | "Setup while expanding";
 
 /** A step other than the usual one failed. */
 export class StepError extends Error {

@@ -7,6 +7,8 @@ import { rotateLog } from "../../src/runtime/rotate-log.ts";
 export class ContainerLogWriter {
   readonly path: string;
   readonly #said: Buffer[] = [];
+  /** What each line of the log says, partial ones too; only the last piece of what was said has an end. */
+  readonly lines: Buffer[] = [];
   #file: number;
   #nanos = 1_767_323_045_000_000_000n;
   #rotations = 0;
@@ -28,9 +30,11 @@ export class ContainerLogWriter {
     const lines: Buffer[] = [];
     while (rest.length > splitAt) {
       lines.push(this.#head(stream, "P"), rest.subarray(0, splitAt), newline);
+      this.lines.push(rest.subarray(0, splitAt));
       rest = rest.subarray(splitAt);
     }
     lines.push(this.#head(stream, "F"), rest, newline);
+    this.lines.push(Buffer.concat([rest, newline]));
     this.#said.push(content, newline);
     for (let at = 0; at < lines.length; at += 3) writeSync(this.#file, Buffer.concat(lines.slice(at, at + 3)));
   }

@@ -326,7 +326,9 @@ test("what is read is what was written, whoever reads and whenever it is rotated
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 5, maxLength: 40 }),
     fc.integer({ min: 0, max: 20 }),
-    async (steps, joinAt) => {
+    fc.integer({ min: 0, max: 60 }),
+    fc.integer({ min: 1, max: 30_000 }),
+    async (steps, joinAt, tailLines, limitBytes) => {
       const writer = newWriter();
       const life = new Life();
       let slow = 0;
@@ -341,10 +343,15 @@ test("what is read is what was written, whoever reads and whenever it is rotated
         else await writer.rotate(1_000, async () => writer.say(binary(20)), each.lateLine ? binary(30) : undefined);
       }
       const whole = await read(writer.path);
+      const tail = await read(writer.path, { tailLines });
+      const start = await read(writer.path, { limitBytes });
       life.end();
       await ends(Promise.all(followers.map(({ done }) => done)));
       writer.close();
       assert.ok(whole.equals(writer.said), "the log read as a whole");
+      const lastLines = tailLines === 0 ? [] : writer.lines.slice(-tailLines);
+      assert.ok(tail.equals(Buffer.concat(lastLines)), `the last ${tailLines} lines`);
+      assert.ok(start.equals(writer.said.subarray(0, limitBytes)), `the first ${limitBytes} bytes`);
       for (const [index, { text }] of followers.entries()) assert.ok(text().equals(writer.said), `follower ${index}`);
       rmSync(dirname(writer.path), { recursive: true });
     },

@@ -188,7 +188,16 @@ describe("kubectl", { skip: withoutKubectl }, () => {
     assert.match(await succeed("explain", "pod.spec.containers.image"), /FIELD: image <string>/);
   });
 
-  test("server-side apply creates and merges", async () => {
+  test("scale changes the wanted replicas and nothing else", async () => {
+    await succeed("create", "deployment", "scaled", "--image=web", "--replicas=1");
+    assert.equal(await succeed("scale", "deployment", "scaled", "--replicas=3"), "deployment.apps/scaled scaled\n");
+    assert.equal(await succeed("scale", "deployment", "scaled", "--replicas=0"), "deployment.apps/scaled scaled\n");
+    const fields = "jsonpath={.spec.replicas} {.metadata.generation} {.spec.template.spec.containers[0].image}";
+    assert.equal(await succeed("get", "deployment", "scaled", "-o", fields), "0 3 web");
+    await succeed("delete", "deployment", "scaled");
+  });
+
+  test("server-side apply creates, merges and removes", async () => {
     const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ssa}\ndata: {a: '1'}\n";
     assert.equal(
       await succeed("apply", "--server-side", "-f", await file("cm.yaml", text)),
@@ -196,6 +205,18 @@ describe("kubectl", { skip: withoutKubectl }, () => {
     );
     await succeed("apply", "--server-side", "-f", await file("cm.yaml", text.replace("'1'", "'2'")));
     assert.equal(await succeed("get", "cm", "ssa", "-o", "jsonpath={.data.a}"), "2");
+    await succeed("apply", "--server-side", "-f", await file("cm.yaml", text.replace("{a: '1'}", "{b: '3'}")));
+    assert.equal(await succeed("get", "cm", "ssa", "-o", "jsonpath={.data}"), '{"b":"3"}');
+    const other = [
+      "apply",
+      "--server-side",
+      "--field-manager=other",
+      "-f",
+      await file("cm.yaml", text.replace("a: '1'", "b: '4'")),
+    ];
+    assert.match((await kubectl(...other)).stderr, /Apply failed with 1 conflict: conflict with "kubectl": \.data\.b/);
+    await succeed(...other, "--force-conflicts");
+    assert.equal(await succeed("get", "cm", "ssa", "-o", "jsonpath={.data}"), '{"b":"4"}');
   });
 
   test("get --watch follows", async () => {

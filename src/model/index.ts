@@ -55,6 +55,7 @@ export { defaultPod } from "./pod-defaults.ts";
 export { orderedPodIps } from "./pod-ips.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { validateMetadata, validatePod } from "./pod-validation/index.ts";
+export { configKey as configKeyProblems } from "./pod-validation/names.ts";
 export { describeProblem, isError, type Position, type Problem, ProblemList } from "./problem.ts";
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";

@@ -1,5 +1,6 @@
 // What the agent relies on in a Kubernetes API server, as tests that any server must pass: ours, and a real one.
 import { after, before, describe } from "node:test";
+import { applyContract } from "./api/applying.ts";
 import { identityContract } from "./api/identities.ts";
 import { nodeObjectContract } from "./api/node-objects.ts";
 import { objectContract } from "./api/objects.ts";
@@ -16,6 +17,7 @@ export function apiContract(name: string, start: () => Promise<ApiSubject>): voi
     objectContract(cluster);
     watchContract(cluster);
     patchContract(cluster);
+    applyContract(cluster);
     podContract(cluster);
     nodeObjectContract(cluster);
     identityContract(cluster);

@@ -55,6 +55,12 @@ export function nodeMayTouchPod(pod: ApiObject, user: User, touch: keyof typeof 
   throw forbidden(pods, pod.metadata.name ?? "", why);
 }
 
+export function nodeMayNotRelabel(pod: ApiObject, old: ApiObject, user: User): void {
+  const node = nodeOf(user);
+  if (node === undefined || jsonEqual(pod.metadata.labels ?? {}, old.metadata.labels ?? {})) return;
+  throw forbidden(pods, old.metadata.name ?? "", `node "${node}" cannot update labels through pod status`);
+}
+
 const kubernetesLabels = new Set([
   "kubernetes.io/hostname",
   "topology.kubernetes.io/zone",

@@ -3,12 +3,13 @@ import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Page } from "../rest/list.ts";
 import type { WatchEvent } from "../rest/watch.ts";
-import { type IncludedObject, table, wantsTable } from "../tables/table.ts";
+import { type IncludedObject, table, wantsMetadata, wantsTable } from "../tables/table.ts";
 
 /** Turns objects as they are stored into what a client asked to see of them. */
 export class Presenter {
   readonly #kind: Kind;
   readonly #asTable: boolean;
+  readonly #onlyMetadata: boolean;
   readonly #include: IncludedObject;
   readonly #nowMs: () => number;
   #hasSentColumns = false;
@@ -16,6 +17,7 @@ export class Presenter {
   constructor(kind: Kind, accept: string, query: URLSearchParams, nowMs: () => number) {
     this.#kind = kind;
     this.#asTable = wantsTable(accept);
+    this.#onlyMetadata = wantsMetadata(accept);
     const include = query.get("includeObject");
     this.#include = include === "None" || include === "Object" ? include : "Metadata";
     this.#nowMs = nowMs;
@@ -34,6 +36,8 @@ export class Presenter {
       const { apiVersion, kind, ...rest } = this.#shown(object);
       return rest;
     });
+    if (this.#onlyMetadata)
+      return { ...partial("PartialObjectMetadataList"), metadata, items: page.items.map(partialOf) };
     return { kind: `${this.#kind.kind}List`, apiVersion: apiVersionOf(this.#kind), metadata, items };
   }
 
@@ -51,6 +55,7 @@ export class Presenter {
   }
 
   #shown(object: ApiObject): ApiObject {
+    if (this.#onlyMetadata) return partialOf(object);
     return this.#kind.form === undefined ? object : this.#kind.form.fromStored(object);
   }
 
@@ -60,6 +65,12 @@ export class Presenter {
     this.#hasSentColumns = true;
     return table(this.#kind, objects, metadata, { include: this.#include, withColumns, nowMs: this.#nowMs() });
   }
+}
+
+const partial = (kind: string) => ({ kind, apiVersion: "meta.k8s.io/v1" });
+
+function partialOf({ metadata }: ApiObject): ApiObject {
+  return { ...partial("PartialObjectMetadata"), metadata };
 }
 
 function listMetadata({ resourceVersion, continue: token, remainingItemCount }: Page): JsonObject {

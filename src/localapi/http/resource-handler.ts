@@ -1,9 +1,10 @@
 import { methodNotAllowed } from "../api-error.ts";
 import type { JsonObject } from "../json.ts";
+import { readApplier } from "../rest/apply.ts";
 import { createObject } from "../rest/create.ts";
 import { type Deletion, deleteObject } from "../rest/delete.ts";
 import { getObject, listObjects, matcherOf } from "../rest/list.ts";
-import { patchObject, patchTypeOf } from "../rest/patch.ts";
+import { applyObject, patchObject, patchTypeOf } from "../rest/patch.ts";
 import { replaceObject, type Target, type Written } from "../rest/update.ts";
 import { readWatchRequest, startWatch } from "../rest/watch.ts";
 import type { User, World, WriteOptions } from "../rest/world.ts";
@@ -45,6 +46,10 @@ export async function handleResource(world: World, call: ResourceCall): Promise<
     case "patch": {
       if (name === "") throw methodNotAllowed();
       const type = patchTypeOf(call.contentType);
+      if (type === "apply") {
+        const applier = readApplier(query);
+        return written(applyObject(world, call, await call.body(), applier, optionsOf(call)));
+      }
       return written(patchObject(world, call, type, await call.body(), optionsOf(call)));
     }
     case "delete":

@@ -19,6 +19,25 @@ function workload(group: string, kind: string, plural: string, shortNames: reado
   });
 }
 
+const scale: Subresource = {
+  name: "scale",
+  kind: "Scale",
+  group: "autoscaling",
+  version: "v1",
+  verbs: ["get", "patch", "update"],
+};
+
+/** A workload whose number of replicas can be changed by itself. */
+function scalable(kind: string, plural: string, shortNames: readonly string[]): Kind {
+  return { ...workload("apps", kind, plural, shortNames), subresources: [scale, status(kind)] };
+}
+
+export const scalableKinds: readonly Kind[] = [
+  scalable("Deployment", "deployments", ["deploy"]),
+  scalable("ReplicaSet", "replicasets", ["rs"]),
+  scalable("StatefulSet", "statefulsets", ["sts"]),
+];
+
 /** A kind that belongs to the cluster and has no status. */
 function clusterWide(group: string, kind: string, plural: string, shortNames: readonly string[] = []): Kind {
   return define({ group, kind, plural, shortNames, namespaced: false });
@@ -76,9 +95,7 @@ const resourceSlices: Kind = {
 
 export const groupKinds: readonly Kind[] = [
   workload("apps", "DaemonSet", "daemonsets", ["ds"]),
-  workload("apps", "Deployment", "deployments", ["deploy"]),
-  workload("apps", "ReplicaSet", "replicasets", ["rs"]),
-  workload("apps", "StatefulSet", "statefulsets", ["sts"]),
+  ...scalableKinds,
   workload("batch", "CronJob", "cronjobs", ["cj"]),
   workload("batch", "Job", "jobs", []),
   certificateSigningRequests,

@@ -19,6 +19,7 @@ export {
   leases,
   priorityClasses,
   runtimeClasses,
+  scalableKinds,
 } from "./groups.ts";
 export { apiVersionOf, type Kind, type Subresource } from "./kind.ts";
 

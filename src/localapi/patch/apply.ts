@@ -2,10 +2,7 @@ import { isObject, type JsonObject } from "../json.ts";
 import { type FieldSchema, type FieldType, schemaOf } from "../schema/schema.ts";
 import { PatchError } from "./patch-error.ts";
 
-/**
- * Server-side apply of a configuration to what exists: what the configuration names is set, all else stays. Who owns
- * which field is not remembered, so what a configuration ceases to name stays too.
- */
+/** A configuration laid over what exists: what it names is set, all else stays. */
 export function applyConfiguration(current: JsonObject, configuration: JsonObject, type: string): JsonObject {
   return applyFields(current, configuration, { form: "object", type });
 }

@@ -88,8 +88,8 @@ function chosenContainer(pod: Pod, asked: string): string {
     if (!names.includes(asked)) throw badRequest(`container ${asked} is not valid for pod ${podName}`);
     return asked;
   }
-  const [only] = names;
-  if (names.length === 1 && only !== undefined) return only;
+  const [only] = containers;
+  if (containers.length === 1 && only !== undefined) return only.name;
   const regular = containers.map((container) => container.name).join(" ");
   const others = initContainers.map((container) => container.name).join(" ");
   const alternatives = others === "" ? "" : ` or one of the init containers: [${others}]`;

@@ -19,7 +19,11 @@ export function createObject(
   if ((input.metadata.resourceVersion ?? "") !== "") {
     throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
   }
-  const metadata = newMetadata(kind, placed(kind, input.metadata, namespace), world);
+  const { managedFields } = options;
+  const metadata = {
+    ...newMetadata(kind, placed(kind, input.metadata, namespace), world),
+    ...(managedFields !== undefined && { managedFields }),
+  };
   requireNamespace(world, kind, metadata);
   const { status, ...rest } = input;
   const keepsStatus = !kind.hasStatus || kind.statusOnCreate === "kept";

@@ -2,17 +2,18 @@ import { ApiError, badRequest, invalid, notFound } from "../api-error.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
-import { applyConfiguration } from "../patch/apply.ts";
 import { jsonPatch } from "../patch/json-patch.ts";
 import { mergePatch } from "../patch/merge.ts";
 import { PatchError } from "../patch/patch-error.ts";
 import { strategicMergePatch } from "../patch/strategic.ts";
+import { type Applier, applyTo } from "./apply.ts";
 import { createObject } from "./create.ts";
 import { readInput } from "./input.ts";
 import { type Target, type Written, writeUpdate } from "./update.ts";
 import type { World, WriteOptions } from "./world.ts";
 
-export type PatchType = "json" | "merge" | "strategic" | "apply";
+type PlainPatch = "json" | "merge" | "strategic";
+export type PatchType = PlainPatch | "apply";
 
 export function patchTypeOf(contentType: string): PatchType {
   switch (contentType.split(";")[0]?.trim()) {
@@ -36,19 +37,46 @@ export function patchTypeOf(contentType: string): PatchType {
 export function patchObject(
   world: World,
   target: Target,
-  type: PatchType,
+  type: PlainPatch,
   patch: unknown,
   options: WriteOptions,
 ): Written {
   const { kind, namespace, name } = target;
   const old = world.store.get(kind.storage, keyOf(namespace, name));
-  if (old === undefined) {
-    if (type !== "apply" || target.subresource !== "" || !isObject(patch)) throw notFound(kind, name);
-    return { object: createObject(world, kind, namespace, patch, options), created: true };
-  }
-  const shown = kind.form === undefined ? old : kind.form.fromStored(old);
-  const patched = patchedObject(kind, name, shown, type, patch);
+  if (old === undefined) throw notFound(kind, name);
+  const patched = patching(kind, name, patch, () => patchedObject(kind, shownForm(kind, old), type, patch));
+  return writePatched(world, target, old, patched, options);
+}
+
+/** PATCH with a configuration to apply; creates what does not exist. */
+export function applyObject(
+  world: World,
+  target: Target,
+  configuration: unknown,
+  applier: Applier,
+  options: WriteOptions,
+): Written {
+  const { kind, namespace, name, subresource } = target;
+  const old = world.store.get(kind.storage, keyOf(namespace, name));
+  if (old === undefined && subresource !== "") throw notFound(kind, name);
+  const { object, managedFields } = patching(kind, name, configuration, () => {
+    const shown = old === undefined ? undefined : shownForm(kind, old);
+    return applyTo(world, kind, subresource, shown, requireObject(configuration), applier);
+  });
+  const owned = { ...options, managedFields };
+  if (old === undefined) return { object: createObject(world, kind, namespace, object, owned), created: true };
+  return writePatched(world, target, old, object, owned);
+}
+
+const shownForm = (kind: Kind, object: ApiObject): ApiObject =>
+  kind.form === undefined ? object : kind.form.fromStored(object);
+
+function writePatched(world: World, target: Target, old: ApiObject, patched: unknown, options: WriteOptions): Written {
+  const { kind, name } = target;
   const wanted = readInput(kind, patched, options);
+  if ((wanted.metadata.name ?? name) !== name) {
+    throw badRequest(`the name of the object (${wanted.metadata.name}) does not match the name on the URL (${name})`);
+  }
   // A version in the patch is a condition; the one of the object it was merged with is not.
   const isConditional = wanted.metadata.resourceVersion !== old.metadata.resourceVersion;
   const { resourceVersion, ...metadata } = wanted.metadata;
@@ -56,18 +84,10 @@ export function patchObject(
   return { object: writeUpdate(world, target, old, next, options), created: false };
 }
 
-function patchedObject(kind: Kind, name: string, shown: ApiObject, type: PatchType, patch: unknown): unknown {
+/** Turns the errors of patches into those of requests. */
+function patching<Result>(kind: Kind, name: string, patch: unknown, work: () => Result): Result {
   try {
-    switch (type) {
-      case "json":
-        return jsonPatch(shown, patch);
-      case "merge":
-        return mergePatch(shown, requireObject(patch));
-      case "strategic":
-        return strategicMergePatch(shown, requireObject(patch), kind.schema);
-      case "apply":
-        return applyConfiguration(shown, requireObject(patch), kind.schema);
-    }
+    return work();
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     if (error.kind === "malformed") throw badRequest(error.message);
@@ -75,6 +95,17 @@ function patchedObject(kind: Kind, name: string, shown: ApiObject, type: PatchTy
     throw invalid(kind, name, [
       { severity: "error", field: "patch", message: `Invalid value: ${JSON.stringify(patch)}: ${error.message}` },
     ]);
+  }
+}
+
+function patchedObject(kind: Kind, shown: ApiObject, type: PlainPatch, patch: unknown): unknown {
+  switch (type) {
+    case "json":
+      return jsonPatch(shown, patch);
+    case "merge":
+      return mergePatch(shown, requireObject(patch));
+    case "strategic":
+      return strategicMergePatch(shown, requireObject(patch), kind.schema);
   }
 }
 

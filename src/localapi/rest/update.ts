@@ -66,7 +66,7 @@ export function writeUpdate(
   if (givenVersion !== "" && givenVersion !== old.metadata.resourceVersion)
     throw conflict(kind, name, modifiedMeanwhile);
   const strategy = world.strategyOf(kind);
-  const kept = keepServerFields(wanted, old);
+  const kept = keepServerFields(wanted, old, options.managedFields ?? old.metadata.managedFields);
   let next: ApiObject;
   if (subresource === "") {
     const whole = kind.hasStatus ? withStatusOf(kept, old) : kept;
@@ -89,7 +89,11 @@ export function writeUpdate(
   return counted;
 }
 
-function keepServerFields(wanted: ApiObject, old: ApiObject): ApiObject {
+function keepServerFields(
+  wanted: ApiObject,
+  old: ApiObject,
+  owners: ApiObject["metadata"]["managedFields"],
+): ApiObject {
   const { uid, creationTimestamp, generation, deletionTimestamp, deletionGracePeriodSeconds } = old.metadata;
   const { managedFields, selfLink, ...metadata } = wanted.metadata;
   delete metadata.deletionTimestamp;
@@ -105,6 +109,7 @@ function keepServerFields(wanted: ApiObject, old: ApiObject): ApiObject {
       ...(generation !== undefined && { generation }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
       ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
+      ...(owners !== undefined && { managedFields: owners }),
       resourceVersion: old.metadata.resourceVersion,
     },
   };

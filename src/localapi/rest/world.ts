@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/index.ts";
-import type { Problem } from "../../model/index.ts";
+import type { ObjectMeta, Problem } from "../../model/index.ts";
 import type { Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Store } from "../store/store.ts";
@@ -17,6 +17,8 @@ export interface WriteOptions {
   /** Nothing is stored; the answer is what it would have been. */
   readonly dryRun: boolean;
   readonly unknownFields: "ignore" | "warn" | "refuse";
+  /** Who owns which fields from now on; those who owned them before, when absent. */
+  readonly managedFields?: NonNullable<ObjectMeta["managedFields"]>;
   /** Something the client should read although the request succeeds. */
   warn(message: string): void;
 }

@@ -1,6 +1,7 @@
 import { canonicalQuantity, tryParseQuantity } from "../../model/index.ts";
 import { isObject } from "../json.ts";
 import { type FieldType, schemaOf } from "./schema.ts";
+import { shownTimes } from "./shown-times.ts";
 
 /** What a value of a type became when it was read: unknown fields left out, quantities and times in their usual form. */
 export interface Decoded {
@@ -52,6 +53,7 @@ function decodeFields(value: unknown, type: string, path: string, unknownFields:
       if (field.required || !isEmpty(decoded, field.type)) fields[key] = decoded;
     }
   }
+  for (const time of shownTimes[type] ?? []) fields[time] ??= null;
   return fields;
 }
 
@@ -78,6 +80,9 @@ function decodeScalar(value: unknown, name: string, path: string): unknown {
     case "int-or-string":
       if (typeof value !== "string" && !Number.isInteger(value)) throw mismatch(value, "a whole number or text", path);
       return value;
+    case "bytes":
+      if (typeof value !== "string") throw mismatch(value, "text", path);
+      return requireBase64(value);
     case "quantity": {
       const text = typeof value === "number" ? String(value) : value;
       if (typeof text !== "string" || tryParseQuantity(text) === undefined) {
@@ -97,6 +102,13 @@ function decodeScalar(value: unknown, name: string, path: string): unknown {
       if (typeof value !== "string") throw mismatch(value, "text", path);
       return value;
   }
+}
+
+function requireBase64(text: string): string {
+  const legal = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?/.exec(text.replaceAll(/[\r\n]/g, ""));
+  const length = legal?.[0].length ?? 0;
+  if (length === text.replaceAll(/[\r\n]/g, "").length) return text;
+  throw new DecodeError(`illegal base64 data at input byte ${length}`);
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;

@@ -42,6 +42,7 @@ export function boundTo(world: World, pod: ApiObject, nodeName: string): ApiObje
   const scheduled = {
     type: "PodScheduled",
     status: "True",
+    lastProbeTime: null,
     lastTransitionTime: timestamp(world.clock.now()),
   };
   const others = (status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");

@@ -33,6 +33,7 @@ function markDisrupted(world: World, pod: ApiObject): void {
     status: "True",
     reason: "EvictionByEvictionAPI",
     message: "Eviction API: evicting",
+    lastProbeTime: null,
     lastTransitionTime: timestamp(world.clock.now()),
   };
   const others = listAt(pod, "status", "conditions").filter((each) => stringAt(each, "type") !== "DisruptionTarget");

@@ -4,10 +4,12 @@ import type { Authorizer } from "../auth/authorize.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { TokenSigner } from "../auth/tokens.ts";
 import { type SpecialHandler, specialKey } from "../http/api.ts";
+import { scalableKinds } from "../kinds/index.ts";
 import { needsUpgrade, podLogs, proxied } from "../proxy/handlers.ts";
 import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
 import { selfAccessReviews, selfReviews, subjectAccessReviews, tokenReviews } from "./reviews.ts";
+import { scaleOf } from "./scale.ts";
 import { tokenRequests } from "./token-request.ts";
 
 export interface SpecialParts {
@@ -21,7 +23,7 @@ export interface SpecialParts {
 export function specialHandlers(parts: SpecialParts): Map<string, SpecialHandler> {
   const { authenticator, authorizer, signer, kubeletIdentity } = parts;
   const accessReviews = subjectAccessReviews(authorizer);
-  return new Map([
+  return new Map<string, SpecialHandler>([
     [specialKey("pods", "", "binding"), bindPod],
     [specialKey("pods", "", "eviction"), evictPod],
     [specialKey("pods", "", "log"), podLogs(kubeletIdentity)],
@@ -30,6 +32,7 @@ export function specialHandlers(parts: SpecialParts): Map<string, SpecialHandler
     [specialKey("pods", "", "portforward"), needsUpgrade],
     [specialKey("pods", "", "proxy"), proxied(kubeletIdentity, "pod")],
     [specialKey("nodes", "", "proxy"), proxied(kubeletIdentity, "node")],
+    ...scalableKinds.map((kind) => [specialKey(kind.plural, kind.group, "scale"), scaleOf(kind)] as const),
     [specialKey("serviceaccounts", "", "token"), tokenRequests(signer)],
     [specialKey("tokenreviews", "authentication.k8s.io", ""), tokenReviews(authenticator, signer.issuer)],
     [specialKey("selfsubjectreviews", "authentication.k8s.io", ""), selfReviews],

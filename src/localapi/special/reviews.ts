@@ -5,7 +5,7 @@ import type { Attributes, Authorizer } from "../auth/authorize.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { json } from "../http/reply.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
-import type { User } from "../rest/world.ts";
+import { timestamp, type User } from "../rest/world.ts";
 
 /** Whom does this token speak for? */
 export function tokenReviews(authenticator: Authenticator, ownAudience: string): SpecialHandler {
@@ -46,9 +46,10 @@ export function selfAccessReviews(authorizer: Authorizer): SpecialHandler {
 }
 
 /** Who am I? */
-export const selfReviews: SpecialHandler = async (call) => {
+export const selfReviews: SpecialHandler = (call, world) => {
+  const metadata = { creationTimestamp: timestamp(world.clock.now()) };
   const status = { userInfo: describeUser(call.user) };
-  return json(answer(await call.body(), "SelfSubjectReview", "authentication.k8s.io/v1", status), 201);
+  return json({ kind: "SelfSubjectReview", apiVersion: "authentication.k8s.io/v1", metadata, status }, 201);
 };
 
 function describeUser({ name, uid, groups, extra }: User): JsonObject {

@@ -32,7 +32,12 @@ export function tokenRequests(signer: TokenSigner): SpecialHandler {
     const answer = {
       kind: "TokenRequest",
       apiVersion: "authentication.k8s.io/v1",
-      metadata: { name: call.name, namespace: call.namespace, creationTimestamp: timestamp(now) },
+      metadata: {
+        name: call.name,
+        namespace: call.namespace,
+        uid: account.metadata.uid,
+        creationTimestamp: timestamp(now),
+      },
       spec: { audiences, expirationSeconds: seconds, boundObjectRef: boundObjectRef ?? null },
       status,
     };
@@ -75,11 +80,10 @@ function boundObjects(call: SpecialCall, body: unknown, world: World): BoundObje
   if (found === undefined) throw notFound(resource, String(name));
   if (typeof uid === "string" && uid !== "" && uid !== found.metadata.uid) {
     const why = `the UID in the bound object reference (${uid}) does not match the UID in record.`;
-    throw conflict(
-      { ...resource, plural: resource.kind },
-      String(name),
-      `${why} The object might have been deleted and then recreated`,
-    );
+    const full = `${why} The object might have been deleted and then recreated`;
+    // A node is stopped earlier, where it is seen whether the pod is its own.
+    if (caller !== undefined) throw forbidden(serviceAccounts, call.name, full);
+    throw conflict({ ...resource, plural: resource.kind }, String(name), full);
   }
   if (resource === secrets) return { secret: identityOf(found) };
   if (resource === nodes) return { node: identityOf(found) };

@@ -1,8 +1,9 @@
 // What is special about some kinds; all others are stored as they come.
 import type { Kind } from "../kinds/index.ts";
 import type { Strategy } from "../rest/world.ts";
+import { configMapStrategy, secretStrategy } from "./data-objects.ts";
 import { eventStrategy } from "./events.ts";
-import { claimStrategy, namespaceStrategy, nodeStrategy, secretStrategy, volumeStrategy } from "./others.ts";
+import { claimStrategy, namespaceStrategy, nodeStrategy, volumeStrategy } from "./others.ts";
 import { ownCsiNode, ownLease } from "./own-objects.ts";
 import { podStrategy } from "./pods.ts";
 import { serviceStrategy } from "./services.ts";
@@ -12,6 +13,7 @@ const strategies: Readonly<Record<string, Strategy>> = {
   pods: podStrategy,
   nodes: nodeStrategy,
   namespaces: namespaceStrategy,
+  configmaps: configMapStrategy,
   secrets: secretStrategy,
   services: serviceStrategy,
   certificatesigningrequests: signingRequestStrategy,

@@ -71,28 +71,6 @@ export function contentsOf(
     );
 }
 
-export const secretStrategy: Strategy = {
-  admitCreate: withEncodedData,
-  admitUpdate: withEncodedData,
-};
-
-/** Secrets may be written in plain text; they are stored and read in base64. */
-function withEncodedData(object: ApiObject): ApiObject {
-  const { stringData, ...rest } = object;
-  const texts = Object.entries(objectAt(object, "stringData")).map(([key, value]) => [
-    key,
-    Buffer.from(String(value)).toString("base64"),
-  ]);
-  const data = { ...objectAt(object, "data"), ...Object.fromEntries(texts) };
-  const { apiVersion, kind, metadata } = object;
-  return {
-    ...rest,
-    ...{ apiVersion, kind, metadata },
-    type: object["type"] ?? "Opaque",
-    ...(Object.keys(data).length > 0 && { data }),
-  };
-}
-
 export const claimStrategy: Strategy = {
   admitCreate: (object) => ({
     ...object,

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import {
   defaultPod,
   type IdentifiedPod,
@@ -8,7 +9,7 @@ import {
   qosClassOf,
   validatePod,
 } from "../../model/index.ts";
-import { nodeMayTouchPod } from "../admission/node-restriction.ts";
+import { nodeMayNotRelabel, nodeMayTouchPod } from "../admission/node-restriction.ts";
 import { admitPod, withDefaultTolerations } from "../admission/pods.ts";
 import { invalid } from "../api-error.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
@@ -41,14 +42,16 @@ export const podStrategy: Strategy = {
   admitDelete: (object, _world, { user }) => nodeMayTouchPod(object, user, "delete"),
   admitSubresource(name, object, old, _world, { user }) {
     nodeMayTouchPod(old, user, "status");
+    if (name === "status") nodeMayNotRelabel(object, old, user);
     switch (name) {
       case "status": {
         const { qosClass } = objectAt(old, "status");
         const status = completeStatus(objectAt(object, "status"));
+        requireAddresses(old.metadata.name ?? "", status);
         return { ...object, status: { ...(qosClass !== undefined && { qosClass }), ...status } };
       }
       case "ephemeralcontainers":
-        return complete(onlyEphemeralContainers(object, old));
+        return withOldEphemeralContainers(complete(onlyEphemeralContainers(object, old)), old);
       case "resize":
         return resized(complete(keepAllowedResize(object, old)), old);
       default:
@@ -98,6 +101,33 @@ function completeStatus(status: JsonObject): JsonObject {
   return { ...status, ...Object.fromEntries(lists.map((key) => [key, withStates(key)])) };
 }
 
+function requireAddresses(name: string, status: JsonObject): void {
+  const problems = new ProblemList();
+  for (const [index, entry] of listAt(status, "podIPs").entries()) {
+    const ip = stringAt(entry, "ip");
+    if (isIP(ip) === 0) {
+      problems.invalid(`status.podIPs[${index}]`, ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+    }
+  }
+  if (problems.problems.length > 0) throw invalid(pods, name, problems.problems);
+}
+
+/** Ephemeral containers are added, never changed or taken away. */
+function withOldEphemeralContainers(object: ApiObject, old: ApiObject): ApiObject {
+  const problems = new ProblemList();
+  const now = listAt(object, "spec", "ephemeralContainers");
+  for (const before of listAt(old, "spec", "ephemeralContainers")) {
+    const name = stringAt(before, "name");
+    const after = now.find((container) => stringAt(container, "name") === name);
+    const what = after === undefined ? "removed" : jsonEqual(after, before) ? "" : "changed";
+    if (what !== "") {
+      problems.forbidden("spec.ephemeralContainers", `existing ephemeral containers "${name}" may not be ${what}\n`);
+    }
+  }
+  if (problems.problems.length > 0) throw invalid(pods, old.metadata.name ?? "", problems.problems);
+  return object;
+}
+
 /** A resize that keeps the pod in its class of service. */
 function resized(object: ApiObject, old: ApiObject): ApiObject {
   const qosClass = stringAt(old, "status", "qosClass");
@@ -112,7 +142,15 @@ const gatedCondition = {
   status: "False",
   reason: "SchedulingGated",
   message: "Scheduling is blocked due to non-empty scheduling gates",
+  lastProbeTime: null,
 };
+
+function requireShorterDeadline(problems: ProblemList, wanted: number | undefined, current: number | undefined): void {
+  const field = "spec.activeDeadlineSeconds";
+  if (current === undefined) return;
+  if (wanted === undefined) problems.invalid(field, null, "must not update from a positive integer to nil value");
+  else if (wanted > current) problems.invalid(field, wanted, "must be less than or equal to previous value");
+}
 
 const changeable =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -123,6 +161,7 @@ function specProblems(pod: Pod, old: Pod): readonly Problem[] {
   const { spec } = pod;
   const { spec: oldSpec } = old;
   if (spec === undefined || oldSpec === undefined) return problems.problems;
+  requireShorterDeadline(problems, spec.activeDeadlineSeconds, oldSpec.activeDeadlineSeconds);
   const removed = (oldSpec.tolerations ?? []).filter(
     (one) => !(spec.tolerations ?? []).some((other) => jsonEqual(one, other)),
   );

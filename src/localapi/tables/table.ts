@@ -45,9 +45,19 @@ export type IncludedObject = "None" | "Metadata" | "Object";
 
 /** Whether the client would rather have a table than objects. */
 export function wantsTable(accept: string): boolean {
-  const [first = ""] = accept.split(",");
+  return wantsAs(accept, "Table");
+}
+
+/** Whether the client would rather have the metadata alone. */
+export function wantsMetadata(accept: string): boolean {
+  return wantsAs(accept, "PartialObjectMetadata") || wantsAs(accept, "PartialObjectMetadataList");
+}
+
+function wantsAs(accept: string, form: string): boolean {
+  // Of the forms that a client takes, the first that we have; protobuf we do not write.
+  const [first = ""] = accept.split(",").filter((type) => !type.includes("protobuf"));
   const words = first.split(";").map((word) => word.trim());
-  return words.includes("as=Table") && words.includes("g=meta.k8s.io") && words.includes("v=v1");
+  return words.includes(`as=${form}`) && words.includes("g=meta.k8s.io") && words.includes("v=v1");
 }
 
 /** Objects in their stored form as a table. */

@@ -175,6 +175,40 @@ export function podContract(cluster: Cluster): void {
       assert.equal((await cluster.client.get(path("graceful"))).code, 404);
     });
 
+    test("times of conditions that are not told are null", async () => {
+      await create("timeless");
+      const conditions = [{ type: "Ready", status: "True" }];
+      const { body } = await cluster.client.patch(path("timeless/status"), { status: { conditions } });
+      assert.equal(at(body, "status", "conditions", 0, "lastProbeTime"), null);
+      assert.equal(at(body, "status", "conditions", 0, "lastTransitionTime"), null);
+    });
+
+    test("an address in the status must be one", async () => {
+      await create("addressed");
+      const { code } = await cluster.client.patch(path("addressed/status"), { status: { podIPs: [{ ip: "x" }] } });
+      assert.equal(code, 422);
+    });
+
+    test("ephemeral containers are added, not changed", async () => {
+      await create("entered");
+      const add = (image: string) =>
+        cluster.client.patch(path("entered/ephemeralcontainers"), {
+          spec: { ephemeralContainers: [{ name: "debug", image }] },
+        });
+      assert.equal((await add("one:1")).code, 200);
+      const { code, body } = await add("other:1");
+      assert.equal(code, 422);
+      assert.match(String(at(body, "message")), /existing ephemeral containers "debug" may not be changed/);
+    });
+
+    test("a deadline only comes nearer", async () => {
+      await create("urgent", { activeDeadlineSeconds: 100 });
+      const set = async (activeDeadlineSeconds: number) =>
+        (await cluster.client.patch(path("urgent"), { spec: { activeDeadlineSeconds } }, "merge")).code;
+      assert.equal(await set(50), 200);
+      assert.equal(await set(60), 422);
+    });
+
     test("the end of a pod is seen as a change and then as a deletion", async () => {
       const pod = await create("watched");
       const version = textAt(pod, "metadata", "resourceVersion");

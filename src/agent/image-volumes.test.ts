@@ -39,6 +39,7 @@ async function startEngine(): Promise<TestEngine> {
         onUse() {},
         pullSecrets: async () => [],
         runtimeHandlerOf: () => "",
+        serviceAccounts: undefined,
       });
       return {
         prefetchImage() {},

@@ -15,6 +15,7 @@ import {
   mountedImageOf,
   NodeCredentials,
   PullRecords,
+  type ServiceAccounts,
   type VerificationPolicy,
 } from "../images/index.ts";
 import {
@@ -44,6 +45,8 @@ export interface ImageParts {
   /** The pod's pull secrets as far as they can be read. */
   readonly pullSecrets: (pod: IdentifiedPod, signal: AbortSignal) => Promise<readonly Secret[]>;
   readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
+  /** undefined: there is no cluster, and so no service accounts. */
+  readonly serviceAccounts: ServiceAccounts | undefined;
   readonly metrics: ImageMetrics;
 }
 
@@ -134,7 +137,7 @@ export async function startImages(parts: ImageParts): Promise<StartedImages> {
   };
 }
 
-async function credentials({ config, clock, log, surroundings, metrics }: ImageParts): Promise<Credentials> {
+async function credentials({ config, clock, log, surroundings, ...more }: ImageParts): Promise<Credentials> {
   const { imageCredentialProviderConfig, imageCredentialProviderBinDir, rootDir } = config.flags;
   const { workDir, homeDir, environment } = surroundings;
   const node = new NodeCredentials({ rootDir, workDir, homeDir }, { clock, log });
@@ -144,7 +147,7 @@ async function credentials({ config, clock, log, surroundings, metrics }: ImageP
     binDir: imageCredentialProviderBinDir,
     allowTokens: config.gates.enabled("KubeletServiceAccountTokenForCredentialProviders"),
   });
-  const ports = { clock, log, environment, serviceAccounts: undefined, onCall: metrics.onPlugin };
+  const ports = { clock, log, environment, serviceAccounts: more.serviceAccounts, onCall: more.metrics.onPlugin };
   return new Credentials(
     node,
     providers.map((provider) => new CredentialPlugin(provider, imageCredentialProviderBinDir, ports)),

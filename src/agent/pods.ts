@@ -30,6 +30,7 @@ import { startLogRotation } from "./log-rotation.ts";
 import { type AgentMetrics, showClientCertificate, showServingCertificate } from "./metrics/index.ts";
 import { readNodeContext } from "./node-context.ts";
 import { startPodEngine } from "./pod-engine.ts";
+import { pullAccounts } from "./pull-accounts.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
 import { startSources } from "./sources.ts";
 import { statisticsOf } from "./statistics.ts";
@@ -101,6 +102,14 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     onUse: (imageId) => imageGc.noteWanted(imageId),
     metrics: metrics.images,
     runtimeHandlerOf,
+    serviceAccounts:
+      cluster &&
+      pullAccounts({
+        client: cluster.clients.main,
+        requestToken: cluster.requestToken,
+        clock,
+        log: log.named("images"),
+      }),
     pullSecrets: (pod, signal) =>
       readPullSecrets(pod, {
         recordEvent: events.pod,

@@ -77,6 +77,7 @@ export class CgroupV2Usage implements CgroupReader {
   details(path: string): CgroupDetails {
     const cpu = readKernelTable(this.#file(path, "cpu.stat"));
     const [quota, period] = (readKernelFile(this.#file(path, "cpu.max")) ?? "").trim().split(" ");
+    const events = readKernelTable(this.#file(path, "memory.events"));
     const weight = readKernelNumber(this.#file(path, "cpu.weight"));
     const isLimited = quota !== undefined && /^\d+$/.test(quota);
     return {
@@ -91,12 +92,12 @@ export class CgroupV2Usage implements CgroupReader {
       cpuPeriodMicroseconds: period === undefined ? undefined : Number(period),
       cpuQuotaMicroseconds: isLimited ? Number(quota) : undefined,
       memoryPeakBytes: readKernelNumber(this.#file(path, "memory.peak")),
-      memoryFailures: readKernelTable(this.#file(path, "memory.events"))?.get("max"),
+      memoryFailures: events?.get("max"),
       memoryKernelBytes: readKernelTable(this.#file(path, "memory.stat"))?.get("kernel"),
       memoryReservationBytes: readKernelNumber(this.#file(path, "memory.low")),
       memorySwapLimitBytes: readKernelNumber(this.#file(path, "memory.swap.max")),
       ownPageFaults: undefined,
-      oomKills: readKernelTable(this.#file(path, "memory.events"))?.get("oom_kill"),
+      oomKills: events?.get("oom_kill"),
       io: parseIoStat(readKernelFile(this.#file(path, "io.stat")) ?? ""),
       tasks: readKernelNumber(this.#file(path, "pids.current")),
       tasksLimit: readKernelNumber(this.#file(path, "pids.max")),

@@ -52,7 +52,7 @@ export async function cadvisorRows(
   const { cgroups, naming, settings } = statistics.ports;
   const rows: CgroupRow[] = [];
   const told = new Set<string>();
-  const add = async (sample: UsageSample, labels: RowLabels, more: Partial<CgroupRow> = {}): Promise<void> => {
+  const add = async (sample: UsageSample, labels: RowLabels, more: More = {}): Promise<void> => {
     // A sample that the runtime told of has no cgroup to look into; several parts may live in one.
     if (sample.path === "" || told.has(sample.path)) return;
     told.add(sample.path);
@@ -60,11 +60,10 @@ export async function cadvisorRows(
       labels: labelText({ ...noLabels, ...labels, id: sample.path }),
       sample,
       details: cgroups.details(sample.path),
-      startedAt: cgroups.createdAt(sample.path),
-      network: [],
-      processes: undefined,
-      disk: undefined,
-      ...more,
+      startedAt: more.startedAt ?? cgroups.createdAt(sample.path),
+      network: more.network ?? [],
+      processes: more.processes,
+      disk: more.disk,
     });
     signal.throwIfAborted();
     // Reading never waits, so others get their turn between.
@@ -95,6 +94,8 @@ export async function cadvisorRows(
   }
   return rows;
 }
+
+type More = Partial<Pick<CgroupRow, "startedAt" | "network" | "processes" | "disk">>;
 
 type RowLabels = Readonly<Partial<Record<"container" | "image" | "name" | "namespace" | "pod", string>>>;
 

@@ -20,6 +20,7 @@ export async function writeCadvisorMetrics(
     await text.drain();
   }
   writeMachine(text, statistics);
+  writeScrapeErrors(text, 0);
 }
 
 function writeFamily(
@@ -72,8 +73,11 @@ function writeMachine(text: MetricText, { ports }: NodeStatistics): void {
     text.family(name, "gauge", `${help} of the machine`);
     text.sample(name, labels, value);
   }
+}
+
+export function writeScrapeErrors(text: MetricText, errors: 0 | 1): void {
   for (const name of ["container_scrape_error", "machine_scrape_error"]) {
     text.family(name, "gauge", "1 when the figures could not be taken, else 0");
-    text.sample(name, "", 0);
+    text.sample(name, "", errors);
   }
 }

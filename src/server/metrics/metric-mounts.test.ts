@@ -152,7 +152,9 @@ test("without a runtime there is an error to count, and no figures", async () =>
   const families = parseExposition((await server.ask("/metrics/resource")).text);
   assert.deepEqual([...families.keys()], ["resource_scrape_error"]);
   assert.equal(metricValue(families, "resource_scrape_error"), 1);
-  assert.equal((await server.ask("/metrics/cadvisor")).status, 500);
+  const cadvisor = parseExposition((await server.ask("/metrics/cadvisor")).text);
+  assert.deepEqual([...cadvisor.keys()], ["container_scrape_error", "machine_scrape_error"]);
+  assert.equal(metricValue(cadvisor, "container_scrape_error"), 1);
   const summary = await server.ask("/stats/summary");
   assert.deepEqual(
     [summary.status, summary.text],

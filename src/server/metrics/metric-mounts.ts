@@ -1,5 +1,4 @@
 import { type Logger, messageOf } from "../../base/index.ts";
-import { ApiError } from "../api/api-error.ts";
 import type { Mount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
@@ -54,14 +53,16 @@ export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
       path: "/metrics/cadvisor",
       handle: async (call) => {
         const signal = untilClientLeaves(call.response);
-        const { writeCadvisorMetrics } = await import("./cadvisor-metrics.ts");
+        const { writeCadvisorMetrics, writeScrapeErrors } = await import("./cadvisor-metrics.ts");
         const taken = await take(async (statistics) => {
           const [image] = await Promise.all([statistics.sandboxImage(signal), statistics.figures(signal)]);
           return { statistics, image };
         }, signal);
         if (signal.aborted) return;
-        if (taken === undefined) throw new ApiError(500, "the figures of the node can't be taken now");
-        await sendMetrics(call, (text) => writeCadvisorMetrics(text, taken.statistics, taken.image, signal));
+        await sendMetrics(call, async (text) => {
+          if (taken === undefined) writeScrapeErrors(text, 1);
+          else await writeCadvisorMetrics(text, taken.statistics, taken.image, signal);
+        });
       },
     },
     {

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { runsForever } from "../hollow/index.ts";
-import type { IdentifiedPod } from "../model/index.ts";
+import { ignoresTerm, runsForever } from "../hollow/index.ts";
+import { amountsOf, type IdentifiedPod } from "../model/index.ts";
+import { predicatesHandler } from "../pods/index.ts";
 
 function deleted(pod: IdentifiedPod, graceSeconds = 30): IdentifiedPod {
   const deletionTimestamp = "2026-01-01T00:00:00Z";
@@ -55,4 +56,53 @@ test("a container that its postStart hook ends again and again waits as any that
   assert.ok(node.events.some((event) => event.includes("BackOff")));
   const tookMs = await node.until("it starts again", () => node.container("web", "main").restartCount === 2);
   assert.ok(tookMs > 5_000 && tookMs <= 11_000, `${tookMs} ms`);
+});
+
+function asking(name: string, cpu: string, priority: number): IdentifiedPod {
+  const resources = { requests: { cpu } };
+  return enginePod(name, {
+    priority,
+    terminationGracePeriodSeconds: 8,
+    containers: [{ name: "main", image: "busybox:1", resources }],
+  });
+}
+
+const crowded = predicatesHandler({
+  node: () => ({ metadata: { name: "n1" } }),
+  allocatable: () => amountsOf({ cpu: "1" }),
+  maxPods: () => 10,
+});
+
+test("a critical pod starts when those that had to make room for it have stopped", async () => {
+  await using node = await TestEngine.start({ source: "api", handlers: [crowded] });
+  node.runtime.behave("main", ignoresTerm());
+  await node.want(asking("a", "300m", 0), asking("b", "600m", 0));
+  await node.until("they run", () => node.running().length === 2);
+  await node.want(asking("critical", "500m", 2_000_000_000));
+  assert.deepEqual(node.running(), ["a/main", "b/main"], "b has eight seconds");
+  assert.ok(node.events.some((event) => event.includes("Preempting") && event.includes("critical pod")));
+  assert.equal(node.phase("b"), "Running");
+  assert.ok(!node.status("b").conditions?.some(({ type }) => type === "DisruptionTarget"), "not before it has stopped");
+  const tookMs = await node.until("it runs", () => node.running().includes("critical/main"));
+  assert.ok(tookMs >= 7_000, `${tookMs} ms`);
+  assert.deepEqual(node.running(), ["a/main", "critical/main"]);
+  const { phase, reason, message, conditions } = node.status("b");
+  assert.deepEqual([phase, reason, message], ["Failed", "Preempting", "Preempted in order to admit critical pod"]);
+  const target = conditions?.find(({ type }) => type === "DisruptionTarget");
+  assert.equal(target?.reason, "TerminationByKubelet");
+  assert.equal(target?.message, "Pod was preempted by Kubelet to accommodate a critical pod.");
+  await node.advance(120_000);
+  assert.deepEqual(node.running(), ["a/main", "critical/main"], "it does not come back");
+});
+
+test("a critical pod that goes before there is room for it never starts", async () => {
+  await using node = await TestEngine.start({ source: "api", handlers: [crowded] });
+  node.runtime.behave("main", ignoresTerm());
+  await node.want(asking("a", "800m", 0));
+  await node.until("it runs", () => node.running().length === 1);
+  await node.want(asking("critical", "500m", 2_000_000_000));
+  await node.drop("critical");
+  await node.advance(60_000);
+  assert.deepEqual(node.running(), []);
+  assert.equal(node.phase("a"), "Failed");
 });

@@ -18,6 +18,7 @@ import { showNodeState } from "./metrics/index.ts";
 import { buildPodActions } from "./pod-actions.ts";
 import type { PodEngineParts } from "./pod-engine-parts.ts";
 import { PodViews } from "./pod-views.ts";
+import { preempter } from "./preempt.ts";
 
 /** The pod engine: from the stream of wanted pods to running containers, and their statuses. */
 export interface PodEngine {
@@ -100,6 +101,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     recordEvent: recordPodEvent,
     allSourcesReady: () => mux.allReady(),
     wasHere: (uid) => memory.load(uid).status !== undefined,
+    preempt: preempter({ workers, recordEvent: recordPodEvent, clock, log: log.named("pods"), scope }),
     inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => {
       metrics.pods.rejected(status.reason ?? "");

@@ -1,6 +1,7 @@
 import {
   addAmounts,
   type IdentifiedPod,
+  isCriticalPod,
   isStaticPod,
   milliUnits,
   type Node,
@@ -13,6 +14,7 @@ import {
   wholeUnits,
 } from "../model/index.ts";
 import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
+import { chooseVictims } from "./preemption.ts";
 
 const admitted: AdmissionVerdict = { type: "admitted" };
 
@@ -25,12 +27,13 @@ export function predicatesHandler(ports: {
   return (pod, others) => {
     const node = ports.node();
     const rivals = others.filter(({ metadata }) => metadata.uid !== pod.metadata.uid && !isOver(metadata.uid, others));
-    return (
-      resourcesVerdict(pod, rivals, ports.allocatable(), ports.maxPods()) ??
-      affinityVerdict(pod, node) ??
-      taintVerdict(pod, node?.spec?.taints ?? []) ??
-      admitted
-    );
+    const misfit = affinityVerdict(pod, node) ?? taintVerdict(pod, node?.spec?.taints ?? []);
+    const lacks = lackingResources(pod, rivals, ports.allocatable(), ports.maxPods());
+    const [first] = lacks;
+    if (first === undefined) return misfit ?? admitted;
+    if (!isCriticalPod(pod)) return shortageVerdict(first);
+    // Making room is of no use to a pod that does not belong here.
+    return misfit ?? makeRoom(pod, rivals, lacks);
   };
 }
 
@@ -39,34 +42,60 @@ function isOver(uid: string, pods: readonly IdentifiedPod[]): boolean {
   return phase === "Succeeded" || phase === "Failed";
 }
 
-function resourcesVerdict(
+interface Lack {
+  readonly resource: string;
+  readonly requested: bigint;
+  readonly used: bigint;
+  readonly capacity: bigint;
+}
+
+function lackingResources(
   pod: IdentifiedPod,
   others: readonly IdentifiedPod[],
   allocatable: ResourceAmounts,
   maxPods: number,
-): AdmissionVerdict | undefined {
-  if (others.length + 1 > maxPods) return lacking("pods", 1n, BigInt(others.length), BigInt(maxPods));
+): readonly Lack[] {
+  const lacks: Lack[] = [];
+  const [count, most] = [BigInt(others.length), BigInt(maxPods)];
+  if (count + 1n > most) lacks.push({ resource: "pods", requested: 1n, used: count, capacity: most });
   const { requests } = podResources(pod.spec, "with overhead");
   let used: ResourceAmounts = new Map();
   for (const other of others) used = addAmounts(used, podResources(other.spec, "with overhead").requests);
-  for (const name of ["cpu", "memory", "ephemeral-storage", ...extended(requests)]) {
-    const wanted = requests.get(name) ?? 0n;
-    const capacity = allocatable.get(name);
+  for (const resource of ["cpu", "memory", "ephemeral-storage", ...extended(requests)]) {
+    const requested = requests.get(resource) ?? 0n;
+    const capacity = allocatable.get(resource);
     // What the node does not list is none of ours to count.
-    if (wanted === 0n || capacity === undefined) continue;
-    const taken = used.get(name) ?? 0n;
-    if (taken + wanted <= capacity) continue;
-    const inUnits = name === "cpu" ? milliUnits : wholeUnits;
-    return lacking(name, inUnits(wanted), inUnits(taken), inUnits(capacity));
+    if (requested === 0n || capacity === undefined) continue;
+    const taken = used.get(resource) ?? 0n;
+    if (taken + requested > capacity) lacks.push({ resource, requested, used: taken, capacity });
   }
-  return undefined;
+  return lacks;
+}
+
+function makeRoom(pod: IdentifiedPod, others: readonly IdentifiedPod[], lacks: readonly Lack[]): AdmissionVerdict {
+  const shortage = new Map(
+    lacks.map(({ resource, requested, used, capacity }) => [resource, requested - (capacity - used)] as const),
+  );
+  const choice = chooseVictims(pod, others, shortage);
+  if ("victims" in choice) return { type: "admitted", preempts: choice.victims };
+  const missing = [...choice.missing].map(([name, amount]) => `(res: ${name}, q: ${unitsOf(name)(amount)}), `);
+  const cause = `no set of running pods found to reclaim resources: [${missing.join("")}]`;
+  const message = `Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ${cause}`;
+  return { type: "rejected", reason: "UnexpectedAdmissionError", message };
+}
+
+function unitsOf(resource: string): (amount: bigint) => bigint {
+  if (resource === "pods") return (amount) => amount;
+  return resource === "cpu" ? milliUnits : wholeUnits;
 }
 
 function extended(requests: ResourceAmounts): readonly string[] {
   return [...requests.keys()].filter((name) => name.includes("/"));
 }
 
-function lacking(resource: string, requested: bigint, used: bigint, capacity: bigint): AdmissionVerdict {
+function shortageVerdict({ resource, ...amounts }: Lack): AdmissionVerdict {
+  const inUnits = unitsOf(resource);
+  const [requested, used, capacity] = [amounts.requested, amounts.used, amounts.capacity].map(inUnits);
   return {
     type: "rejected",
     reason: `OutOf${resource}`,

@@ -18,6 +18,10 @@ export class PodRegistry {
   readonly #ports: RegistryPorts;
   readonly #pods = new Map<PodUid, IdentifiedPod>();
   readonly #rejected = new Set<PodUid>();
+  /** Taken off to make room for others. */
+  readonly #preempted = new Set<PodUid>();
+  /** Admitted, and waiting for those that have to go first. */
+  readonly #waiting = new Set<PodUid>();
   /** Removed, or found in the runtime, before all sources had spoken: nobody may be stopped yet. With full names. */
   readonly #undecided = new Map<PodUid, string | undefined>();
 
@@ -43,12 +47,12 @@ export class PodRegistry {
         case "UPDATE":
         case "DELETE":
           this.#pods.set(uidOf(pod), pod);
-          if (!this.#rejected.has(uidOf(pod)) || change.op === "DELETE") this.#ports.workers.upsert(pod);
+          if (!this.#rejected.has(uidOf(pod)) || change.op === "DELETE") this.#start(pod);
           break;
         case "RECONCILE":
           this.#pods.set(uidOf(pod), pod);
           // Somebody may have opened or closed a readiness gate.
-          if ((pod.spec.readinessGates ?? []).length > 0) this.#ports.workers.upsert(pod);
+          if ((pod.spec.readinessGates ?? []).length > 0) this.#start(pod);
           break;
         case "REMOVE":
           this.#remove(pod);
@@ -117,8 +121,7 @@ export class PodRegistry {
     this.#undecided.delete(uid);
     const ending = pod.metadata.deletionTimestamp !== undefined;
     const over = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-    const verdict =
-      ending || over ? { type: "admitted" as const } : this.#ports.admission.admit(pod, [...this.#pods.values()]);
+    const verdict = ending || over ? { type: "admitted" as const } : this.#ports.admission.admit(pod, this.#active());
     if (verdict.type === "rejected") {
       this.#rejected.add(uid);
       this.#ports.ledger.note(uid, "admitted", `rejected: ${verdict.reason}: ${verdict.message}`);
@@ -131,12 +134,38 @@ export class PodRegistry {
       return;
     }
     this.#rejected.delete(uid);
-    this.#ports.workers.upsert(pod);
+    if ("preempts" in verdict) this.#makeRoom(pod, verdict.preempts ?? []);
+    this.#start(pod);
+  }
+
+  #start(pod: IdentifiedPod): void {
+    if (!this.#waiting.has(uidOf(pod))) this.#ports.workers.upsert(pod);
+  }
+
+  /** Those that hold what they were promised; others give it back or never had it. */
+  #active(): readonly IdentifiedPod[] {
+    return [...this.#pods.values()].filter((pod) => {
+      const step = this.#ports.workers.stateOf(uidOf(pod))?.step;
+      const isGone = step === "terminated" || step === "finished" || this.#preempted.has(uidOf(pod));
+      return !isGone && !this.#rejected.has(uidOf(pod));
+    });
+  }
+
+  #makeRoom(pod: IdentifiedPod, victims: readonly IdentifiedPod[]): void {
+    const uid = uidOf(pod);
+    for (const victim of victims) this.#preempted.add(uidOf(victim));
+    this.#waiting.add(uid);
+    this.#ports.preempt(victims, () => {
+      this.#waiting.delete(uid);
+      const newest = this.#pods.get(uid);
+      if (newest !== undefined) this.#ports.workers.upsert(newest);
+    });
   }
 
   #remove(pod: IdentifiedPod): void {
     const uid = uidOf(pod);
     this.#pods.delete(uid);
+    this.#preempted.delete(uid);
     if (this.#rejected.delete(uid)) this.#ports.forget(uid);
     if (!this.#ports.allSourcesReady()) {
       this.#undecided.set(uid, undefined);
@@ -157,6 +186,8 @@ export interface RegistryPorts {
   readonly allSourcesReady: () => boolean;
   /** An earlier run of the agent has admitted the pod. */
   readonly wasHere: (uid: PodUid) => boolean;
+  /** Takes pods off the node; `then` is called once they have stopped, or take too long about it. */
+  readonly preempt: (victims: readonly IdentifiedPod[], then: () => void) => void;
   readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
   readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
   /** Nothing of the pod ever ran, and it is not wanted any more. */

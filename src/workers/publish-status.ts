@@ -60,8 +60,10 @@ function isOver({ phase }: PodStatus): boolean {
 function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {
   if (!isOver(status) || !observed.containers.some(({ state }) => state === "running")) return status;
   const { reason: _reason, message: _message, ...rest } = status;
+  const conditions = (status.conditions ?? []).filter(({ reason }) => reason !== "TerminationByKubelet");
   return {
     ...rest,
+    conditions,
     phase: previous?.phase ?? "Pending",
     ...(previous?.reason === undefined ? {} : { reason: previous.reason }),
     ...(previous?.message === undefined ? {} : { message: previous.message }),

@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { readMounts } from "../../src/host/index.ts";
 import { resources } from "../../src/kube/index.ts";
+import type { Summary } from "../../src/server/stats/summary-types.ts";
 import { attachmentName, uniqueName } from "../../src/volumes/csi/csi-volume.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
+import { freePort } from "../support/daemon.ts";
 import { VolumeCluster } from "../support/volume-cluster.ts";
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
@@ -17,8 +19,11 @@ const nodeName = "test-node";
 describe("volumes of a cluster on a real node", () => {
   let volumes: VolumeCluster;
   let cluster: ApiCluster;
+  let readOnlyPort: number;
   before(async () => {
-    volumes = await VolumeCluster.start();
+    readOnlyPort = await freePort();
+    // Drivers are asked again, and claims looked at again, with each sync.
+    volumes = await VolumeCluster.start({ syncFrequency: "1s", readOnlyPort });
     cluster = volumes.cluster;
   });
   after(() => volumes?.[Symbol.asyncDispose]());
@@ -103,7 +108,11 @@ describe("volumes of a cluster on a real node", () => {
   test("a storage driver through the whole life of a pod: agent and driver restarted in between", async () => {
     const registry = join(cluster.agent.rootDir, "plugins_registry");
     const topology = { "topology.example.com/rack": "r1" };
-    const driver = new TestCsiDriver(join(volumes.containerd.stateDir, "csi"), registry, { topology, maxVolumes: 9n });
+    const driver = new TestCsiDriver(join(volumes.containerd.stateDir, "csi"), registry, {
+      topology,
+      maxVolumes: 9n,
+      abilities: ["stage", "expand", "stats"],
+    });
     await driver.start();
     try {
       await eventually(async () => driver.statuses.length > 0, "the driver is registered", 20_000);
@@ -174,6 +183,59 @@ describe("volumes of a cluster on a real node", () => {
       assert.equal(await volumes.sh(pod, "cat /v/a/b/file"), "part");
       assert.equal((await stat(driver.dataOf("disk-1"))).gid, 4321);
 
+      const record = join(cluster.agent.rootDir, "pods", pod.metadata?.uid ?? "", "volumes/kubernetes.io~csi/pv-disk");
+      assert.deepEqual(JSON.parse(await readFile(join(record, "vol_data.json"), "utf8")), {
+        specVolID: "pv-disk",
+        volumeHandle: "disk-1",
+        driverName: driver.name,
+        nodeName,
+        volumeLifecycleMode: "Persistent",
+        attachmentID: attachmentName(volume, nodeName),
+      });
+
+      // The controllers have made the disk larger; what is on it grows while the pod uses it.
+      const larger = { spec: { capacity: { storage: "2Gi" } } };
+      await cluster.admin.patch(
+        resources.persistentVolumes,
+        { name: "pv-disk" },
+        { type: "merge", body: larger },
+        soon(),
+      );
+      const claim = { namespace: "default", name: "disk" };
+      const pending = { status: { allocatedResourceStatuses: { storage: "NodeResizePending" } } };
+      const claimStatus = { ...claim, subresource: "status" };
+      await cluster.admin.patch(
+        resources.persistentVolumeClaims,
+        claimStatus,
+        { type: "merge", body: pending },
+        soon(),
+      );
+      await eventually(
+        async () => {
+          const { status: now } = await cluster.admin.get(resources.persistentVolumeClaims, claim, {}, soon());
+          return now?.capacity?.["storage"] === "2Gi" && now.allocatedResourceStatuses?.["storage"] === undefined;
+        },
+        "the claim has grown",
+        20_000,
+      );
+      assert.equal(driver.lastCall("NodeExpandVolume")["volumePath"], join(record, "mount"));
+      const grown = `MountVolume.NodeExpandVolume succeeded for volume "pv-disk" ${nodeName}`;
+      for (const about of ["stores", "disk"]) {
+        assert.equal(await volumes.event(about, "FileSystemResizeSuccessful"), grown);
+      }
+      const usage = await eventually(
+        async () => {
+          const answer = await fetch(`http://127.0.0.1:${readOnlyPort}/stats/summary`, { signal: soon() });
+          const { pods } = (await answer.json()) as Summary;
+          const [found] = pods?.find(({ podRef }) => podRef.name === "stores")?.volume ?? [];
+          return found?.pvcRef === undefined ? undefined : found;
+        },
+        "the driver's figures",
+        20_000,
+      );
+      assert.deepEqual(usage.pvcRef, { name: "disk", namespace: "default" });
+      assert.deepEqual([usage.usedBytes, usage.capacityBytes, usage.inodesFree], [400, 1000, 96]);
+
       await cluster.agent.kill9();
       await cluster.agent.launch();
       await eventually(async () => driver.statuses.length > 1, "the driver is registered with the new agent", 20_000);
@@ -193,7 +255,8 @@ describe("volumes of a cluster on a real node", () => {
       );
       await driver.start();
       await cluster.untilGone("stores");
-      assert.deepEqual(driver.steps().slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
+      const last = driver.steps().filter((step) => step !== "NodeGetVolumeStats");
+      assert.deepEqual(last.slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
       assert.equal(await readFile(join(driver.dataOf("disk-1"), "file"), "utf8"), "kept\n");
       await eventually(async () => (await inUse()).length === 0, "the volume may be detached", 20_000);
       const left = (await readMounts()).filter(({ mountPoint }) => mountPoint.startsWith(`${cluster.agent.rootDir}/p`));
@@ -216,7 +279,13 @@ describe("volumes of a cluster on a real node", () => {
         apiVersion: "storage.k8s.io/v1",
         kind: "CSIDriver",
         metadata: { name: driver.name },
-        spec: { volumeLifecycleModes: ["Ephemeral"], podInfoOnMount: true, attachRequired: false },
+        spec: {
+          volumeLifecycleModes: ["Ephemeral"],
+          podInfoOnMount: true,
+          attachRequired: false,
+          requiresRepublish: true,
+          tokenRequests: [{ audience: "vault" }],
+        },
       },
       soon(),
     );
@@ -235,8 +304,17 @@ describe("volumes of a cluster on a real node", () => {
         "from the driver",
       );
       assert.equal(await volumes.sh(pod, "cat /v/hello"), "from the driver");
+      const tokens = JSON.parse(context["csi.storage.k8s.io/serviceAccount.tokens"] ?? "{}");
+      assert.match(tokens.vault.token, /^[\w-]+\.[\w-]+\.[\w-]+$/);
+      await eventually(async () => driver.steps().length >= 3, "the volume was published again", 20_000);
+      await cluster.agent.kill9();
+      await cluster.agent.launch();
+      const before = driver.steps().length;
+      await eventually(async () => driver.steps().length > before, "the new agent does so, too", 20_000);
+      assert.equal(await volumes.sh(pod, "cat /v/hello"), "from the driver");
       await volumes.end("short", pod);
-      assert.deepEqual(driver.steps(), ["NodePublishVolume", "NodeUnpublishVolume"]);
+      assert.equal(driver.steps().at(-1), "NodeUnpublishVolume");
+      assert.deepEqual(new Set(driver.steps()), new Set(["NodePublishVolume", "NodeUnpublishVolume"]));
     } finally {
       await driver.stop();
     }

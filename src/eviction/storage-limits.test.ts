@@ -99,7 +99,7 @@ const cases: readonly Case[] = [
 ];
 for (const { name, volumes = [], spec = {}, disk: used, layers = "on the node's disk", expected } of cases) {
   test(`limits of local storage: ${name}`, () => {
-    assert.equal(storageExcess(podWithVolumes(volumes, spec), disk(used), layers), expected);
+    assert.equal(storageExcess(podWithVolumes(volumes, spec), disk(used), layers)?.message, expected);
   });
 }
 

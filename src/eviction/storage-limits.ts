@@ -45,26 +45,34 @@ export function storageLimitsOf({ spec }: IdentifiedPod): StorageLimits {
   };
 }
 
-/** What the pod has too much of, in the words of its eviction; undefined while it keeps to its limits. */
+/** What a pod has too much of: under the name that metrics know, and in the words of its eviction. */
+export interface StorageExcess {
+  readonly signal: "emptydirfs.limit" | "ephemeralpodfs.limit" | "ephemeralcontainerfs.limit";
+  readonly message: string;
+}
+
+/** What the pod has too much of; undefined while it keeps to its limits. */
 export function storageExcess(
   pod: IdentifiedPod,
   disk: PodDisk,
   layers: "on the node's disk" | "on a disk of their own",
-): string | undefined {
+): StorageExcess | undefined {
   return volumeExcess(pod, disk) ?? podExcess(pod, disk) ?? containerExcess(pod, disk, layers);
 }
 
-function volumeExcess({ spec }: IdentifiedPod, { volumes }: PodDisk): string | undefined {
+function volumeExcess({ spec }: IdentifiedPod, { volumes }: PodDisk): StorageExcess | undefined {
   for (const { name, emptyDir } of spec.volumes ?? []) {
     const limit = bytesOf(emptyDir?.sizeLimit);
     const used = volumes.find((volume) => volume.name === name)?.usedBytes ?? 0n;
     if (limit <= 0n || used <= limit) continue;
-    return `Usage of EmptyDir volume "${name}" exceeds the limit "${canonicalQuantity(emptyDir?.sizeLimit ?? "0")}". `;
+    const text = canonicalQuantity(emptyDir?.sizeLimit ?? "0");
+    const message = `Usage of EmptyDir volume "${name}" exceeds the limit "${text}". `;
+    return { signal: "emptydirfs.limit", message };
   }
   return undefined;
 }
 
-function podExcess({ spec }: IdentifiedPod, { volumes, containers, ownBytes }: PodDisk): string | undefined {
+function podExcess({ spec }: IdentifiedPod, { volumes, containers, ownBytes }: PodDisk): StorageExcess | undefined {
   const limit = podResources(spec, "with overhead").limits.get(resource);
   if (limit === undefined) return undefined;
   let used = ownBytes;
@@ -73,21 +81,23 @@ function podExcess({ spec }: IdentifiedPod, { volumes, containers, ownBytes }: P
   if (used <= wholeUnits(limit)) return undefined;
   const [first = ""] = spec.containers.flatMap(({ resources }) => resources?.limits?.[resource] ?? []);
   const text = formatQuantity(limit, formatOf(first));
-  return `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
+  const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
+  return { signal: "ephemeralpodfs.limit", message };
 }
 
 function containerExcess(
   { spec }: IdentifiedPod,
   { containers }: PodDisk,
   layers: "on the node's disk" | "on a disk of their own",
-): string | undefined {
+): StorageExcess | undefined {
   for (const { name, resources } of spec.containers) {
     const text = resources?.limits?.[resource];
     const disk = containers.get(name);
     if (text === undefined || disk === undefined) continue;
     const used = disk.logBytes + (layers === "on the node's disk" ? disk.layerBytes : 0n);
     if (used <= bytesOf(text)) continue;
-    return `Container ${name} exceeded its local ephemeral storage limit "${canonicalQuantity(text)}". `;
+    const message = `Container ${name} exceeded its local ephemeral storage limit "${canonicalQuantity(text)}". `;
+    return { signal: "ephemeralcontainerfs.limit", message };
   }
   return undefined;
 }

@@ -32,7 +32,7 @@ class Node implements AsyncDisposable {
         return { volumes: [used], containers: new Map(), ownBytes: 0n };
       },
       layers: async () => "on the node's disk",
-      evict: (pod, message) => {
+      evict: (pod, { message }) => {
         this.evicted.push([pod.metadata.name, message]);
         this.pods = this.pods.filter((other) => other !== pod);
       },

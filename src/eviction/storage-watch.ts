@@ -1,6 +1,12 @@
 import { type Clock, isAbort, type Logger, messageOf } from "../base/index.ts";
 import { describePod, type IdentifiedPod, isCriticalPod } from "../model/index.ts";
-import { type PodDisk, type StorageLimits, storageExcess, storageLimitsOf } from "./storage-limits.ts";
+import {
+  type PodDisk,
+  type StorageExcess,
+  type StorageLimits,
+  storageExcess,
+  storageLimitsOf,
+} from "./storage-limits.ts";
 
 export type { ContainerDisk, PodDisk } from "./storage-limits.ts";
 
@@ -13,7 +19,7 @@ export interface StorageWatchPorts {
   readonly measure: (pod: IdentifiedPod, limits: StorageLimits, signal: AbortSignal) => Promise<PodDisk>;
   readonly layers: (signal: AbortSignal) => Promise<"on the node's disk" | "on a disk of their own">;
   /** Ends the pod for good. */
-  readonly evict: (pod: IdentifiedPod, message: string) => void;
+  readonly evict: (pod: IdentifiedPod, excess: StorageExcess) => void;
 }
 
 const everyMs = 10_000;
@@ -63,7 +69,7 @@ export class StorageWatch {
     if (excess === undefined) return;
     log.info("Evicting a pod that takes more of the disk than it may", {
       pod: describePod(pod),
-      reason: excess.trim(),
+      reason: excess.message.trim(),
     });
     evict(pod, excess);
   }

@@ -24,6 +24,8 @@ export interface HookPorts {
   readonly podIps: (pod: IdentifiedPod, signal: AbortSignal) => Promise<readonly string[]>;
   readonly recordEvent: RecordPodEvent;
   readonly ledger: Pick<Ledger<PodUid>, "begin">;
+  /** For metrics. */
+  readonly onNotable?: (what: "plain HTTP" | "sleep cut short") => void;
 }
 
 /** A hook as it is run on one container. */
@@ -152,6 +154,7 @@ export class LifecycleHooks {
       const message = `request to HTTPS lifecycle hook ${address} got HTTP response, retry with HTTP succeeded`;
       // About the pod as a whole, as upstream has it.
       this.#ports.recordEvent(run.pod, { type: "Warning", reason: "LifecycleHTTPFallback", message });
+      this.#ports.onNotable?.("plain HTTP");
     }
   }
 
@@ -173,6 +176,7 @@ export class LifecycleHooks {
       return { type: "done" };
     } catch {
       signal.throwIfAborted();
+      this.#ports.onNotable?.("sleep cut short");
       const error = failure(run, "container terminated before sleep hook finished");
       return { type: "failed", message: `Sleep lifecycle hook (${seconds}) ${error}` };
     } finally {

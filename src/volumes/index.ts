@@ -6,6 +6,7 @@ export type { OrphanReport } from "./engine/orphans.ts";
 export { removePodDirectory } from "./engine/orphans.ts";
 export { PodVolumes, type PodVolumesPorts } from "./engine/pod-volumes.ts";
 export { VolumeError } from "./engine/volume-error.ts";
+export type { MountReport } from "./engine/volume-task.ts";
 export type { VolumeKind } from "./kinds/kind.ts";
 export { type NodeVolumePorts, nodeKinds } from "./kinds/node-kinds.ts";
 export { readVolumeFile } from "./mounting/sub-paths.ts";

@@ -13,7 +13,7 @@ import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
 import { releaseVolumes } from "./release.ts";
 import { usedVolumes } from "./used-volumes.ts";
-import { VolumeTask } from "./volume-task.ts";
+import { type MountReport, VolumeTask } from "./volume-task.ts";
 
 export interface PodVolumesPorts {
   readonly clock: Clock;
@@ -31,6 +31,7 @@ export interface PodVolumesPorts {
   readonly onReady: (uid: PodUid) => void;
   /** A change of an object has reached the files of a pod; for the metric of that name. */
   readonly onContent?: (event: { readonly plugin: string; readonly delayMs: number }) => void;
+  readonly onMount?: (mount: MountReport) => void;
 }
 
 const trustBundlesKey = "trustbundles";
@@ -173,6 +174,13 @@ export class PodVolumes {
     return report;
   }
 
+  /** Every volume of a known kind, and whether it is there; for metrics. */
+  kinds(): readonly { readonly plugin: string; readonly isMounted: boolean }[] {
+    return [...this.#tasks.values()].flatMap(({ plugin, state }) =>
+      plugin === undefined ? [] : [{ plugin, isMounted: state.step === "mounted" }],
+    );
+  }
+
   /** Pods, tasks and objects in use; tests look for leaks. */
   get size(): { readonly pods: number; readonly tasks: number; readonly objects: number; readonly running: number } {
     return {
@@ -205,7 +213,7 @@ export class PodVolumes {
   }
 
   #taskPorts(entry: PodEntry): ConstructorParameters<typeof VolumeTask>[2] {
-    const { clock, log, ledger, recordEvent, random, kinds, claims, objects, onContent } = this.#ports;
+    const { clock, log, ledger, recordEvent, random, kinds, claims, objects, onContent, onMount } = this.#ports;
     return {
       clock,
       log,
@@ -221,6 +229,7 @@ export class PodVolumes {
       onNeeds: (task, before) => this.#needsChanged(task, before),
       checkExclusive: (task, source) => this.#checkExclusive(task, source),
       onContent: (event) => onContent?.(event),
+      onMount: (mount) => onMount?.(mount),
     };
   }
 

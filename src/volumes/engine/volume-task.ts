@@ -35,6 +35,15 @@ export interface TaskPorts {
   readonly checkExclusive: (task: VolumeTask, source: VolumeSource) => void;
   /** Content that changed has reached the files. */
   readonly onContent: (event: { readonly plugin: string; readonly delayMs: number }) => void;
+  readonly onMount: (mount: MountReport) => void;
+}
+
+/** How a try to make a volume went, for metrics. */
+export interface MountReport {
+  readonly plugin: string;
+  readonly form: VolumePlace["form"];
+  readonly durationMs: number;
+  readonly failed: boolean;
 }
 
 /** One volume of one pod, and the only one to touch it: makes it, renews it, tries again after a failure. */
@@ -147,6 +156,12 @@ export class VolumeTask {
     const isFirst = this.#state.step !== "mounted";
     const changedAt = this.#changedAt;
     this.#changedAt = undefined;
+    const startedAt = clock.monotonic();
+    const report = (failed: boolean): void => {
+      if (!isFirst || this.#kind === undefined || this.#place === undefined) return;
+      const { plugin } = this.#kind;
+      this.#ports.onMount({ plugin, form: this.#place.form, durationMs: clock.monotonic() - startedAt, failed });
+    };
     const span = isFirst ? ledger.begin(this.uid, "volumes", this.name) : undefined;
     if (isFirst) this.#become({ step: "mounting", since: clock.now(), doing: "" });
     let againAt: number | undefined;
@@ -167,6 +182,7 @@ export class VolumeTask {
       );
       signal.throwIfAborted();
       span?.end();
+      report(false);
       this.#failures = 0;
       const pollAt = this.#nextPoll();
       this.#wakeAt(againAt === undefined ? pollAt : Math.min(againAt, pollAt ?? againAt));
@@ -180,6 +196,7 @@ export class VolumeTask {
         return;
       }
       this.#changedAt ??= changedAt;
+      report(true);
       const failure = this.#failed(error);
       span?.fail(failure.message);
     }

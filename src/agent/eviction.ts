@@ -19,6 +19,8 @@ interface EvictionParts {
   readonly observer: PodObserver;
   readonly workers: PodWorkers;
   readonly recordEvent: RecordPodEvent;
+  /** For metrics. */
+  readonly onEvicted: (signal: string) => void;
 }
 
 const graceSeconds = 1;
@@ -32,7 +34,8 @@ export function startStorageWatch(parts: EvictionParts, scope: TaskScope): void 
     activePods: () => workers.pods().filter((pod) => workers.stateOf(uidOf(pod))?.step === "running"),
     measure: (pod, { ofDisk }, signal) => measure(pod, ofDisk, parts, signal),
     layers: layersOf(parts),
-    evict(pod, message) {
+    evict(pod, { signal, message }) {
+      parts.onEvicted(signal);
       recordEvent(pod, { type: "Warning", reason: "Evicted", message });
       workers.terminate(uidOf(pod), {
         cause: "evicted",

@@ -61,6 +61,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     exec,
     ledger,
     recordEvent: recordPodEvent,
+    onNotable: parts.metrics.pods.onHook,
     podIps: async (pod, signal) => podIps(pod, await observer.inspect(uidOf(pod), signal)),
   });
   const killer = new ContainerKiller({

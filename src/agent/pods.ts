@@ -156,6 +156,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       onReady: (uid) => engine.workers.wake(uid),
       onInUse: () => keeper?.wake(),
       onContent: metrics.volumes.onContent,
+      onMount: metrics.volumes.onMount,
     },
     scope,
   );
@@ -223,6 +224,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     },
     scope,
   );
+  metrics.volumes.show(volumes.volumes);
   startLogRotation({ ...engine, kubelet, runtime: cri.runtime, clock, log }, scope);
   let reviews: Reviews | undefined;
   if (cluster !== undefined) {
@@ -251,7 +253,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       const { startStorageWatch } = await import("./eviction.ts");
       const { observer } = engine;
       const seen = { cri, rootDir, podLogsDir: node.podLogsDir, volumes: volumes.volumes, observer, workers };
-      startStorageWatch({ ...seen, clock, log, recordEvent: events.pod }, scope);
+      startStorageWatch({ ...seen, clock, log, recordEvent: events.pod, onEvicted: metrics.pods.onEvicted }, scope);
     }
     const wanted = (): readonly IdentifiedPod[] => mux.pods();
     const onSynced = metrics.pods.onStatusSynced;

@@ -29,6 +29,7 @@ export interface VolumeParts {
   readonly cluster: Cluster | undefined;
   readonly onReady: (uid: PodUid) => void;
   readonly onContent: NonNullable<PodVolumesPorts["onContent"]>;
+  readonly onMount: NonNullable<PodVolumesPorts["onMount"]>;
   /** The volumes that the cluster must keep attached have changed. */
   readonly onInUse: () => void;
 }
@@ -79,6 +80,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     claims: storage?.claims,
     onReady,
     onContent: parts.onContent,
+    onMount: parts.onMount,
   });
   await volumes.restore();
   log.debug(1, "Volumes are ready", { strategy: config.kubelet.configMapAndSecretChangeDetectionStrategy });

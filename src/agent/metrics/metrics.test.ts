@@ -184,6 +184,49 @@ test("images pulled and removed, providers that fail", async () => {
   assert.equal(metricValue(families, "kubelet_credential_provider_plugin_errors_total", { plugin_name: "p" }), 1);
 });
 
+test("volumes that are made, wanted and there; evictions; hooks", async () => {
+  const { figures, metrics } = madeUp();
+  const mount = { plugin: "kubernetes.io/csi", form: "filesystem", durationMs: 700 } as const;
+  metrics.volumes.onMount({ ...mount, failed: false });
+  metrics.volumes.onMount({ ...mount, form: "block", failed: true });
+  metrics.volumes.onContent({ plugin: "kubernetes.io/configmap", delayMs: 40 });
+  metrics.volumes.onSweep({ removed: ["a" as PodUid, "b" as PodUid], problems: [] });
+  metrics.volumes.show({
+    kinds: () => [
+      { plugin: "kubernetes.io/csi", isMounted: true },
+      { plugin: "kubernetes.io/csi", isMounted: false },
+    ],
+  });
+  metrics.pods.onEvicted("emptydirfs.limit");
+  metrics.pods.onHook("plain HTTP");
+  metrics.pods.rejected("Whatever somebody made up");
+  const families = await scrape(figures.main);
+  const operation = { volume_plugin: "kubernetes.io/csi", migrated: "false" };
+  for (const [name, labels, expected] of [
+    [
+      "storage_operation_duration_seconds_count",
+      { ...operation, operation_name: "volume_mount", status: "success" },
+      1,
+    ],
+    [
+      "storage_operation_duration_seconds_count",
+      { ...operation, operation_name: "map_volume", status: "fail-unknown" },
+      1,
+    ],
+    ["nodelet_volume_content_delay_seconds_count", { plugin: "kubernetes.io/configmap" }, 1],
+    ["kubelet_orphan_pod_cleaned_volumes", {}, 2],
+    ["kubelet_orphan_pod_cleaned_volumes_errors", {}, 0],
+    ["volume_manager_total_volumes", { plugin_name: "kubernetes.io/csi", state: "desired_state_of_world" }, 2],
+    ["volume_manager_total_volumes", { plugin_name: "kubernetes.io/csi", state: "actual_state_of_world" }, 1],
+    ["kubelet_evictions", { eviction_signal: "emptydirfs.limit" }, 1],
+    ["kubelet_lifecycle_handler_http_fallbacks_total", {}, 1],
+    ["kubelet_sleep_action_terminated_early_total", {}, 0],
+    ["kubelet_admission_rejections_total", { reason: "Other" }, 1],
+  ] as const) {
+    assert.equal(metricValue(families, name, labels), expected, name);
+  }
+});
+
 test("requests to the API server and reviews by how they ended", async () => {
   const { figures, metrics, clock } = madeUp();
   const onRequest = metrics.kube.watch("api:6443");

@@ -18,6 +18,9 @@ export class PodMetrics implements WorkerMetrics {
   readonly #orphans;
   readonly #restarts;
   readonly #rejections;
+  readonly #evictions;
+  readonly #httpFallbacks;
+  readonly #sleepsCut;
   readonly #steps;
 
   constructor(registry: MetricRegistry) {
@@ -75,6 +78,17 @@ export class PodMetrics implements WorkerMetrics {
     this.#rejections = registry.counter("kubelet_admission_rejections_total", "[ALPHA] Pods that were refused", [
       "reason",
     ]);
+    this.#evictions = registry.counter("kubelet_evictions", "[ALPHA] Pods that were evicted, by what they were for", [
+      "eviction_signal",
+    ]);
+    this.#httpFallbacks = registry.counter(
+      "kubelet_lifecycle_handler_http_fallbacks_total",
+      "[ALPHA] Hooks over HTTPS that worked only over HTTP",
+    );
+    this.#sleepsCut = registry.counter(
+      "kubelet_sleep_action_terminated_early_total",
+      "[ALPHA] Sleeps of hooks that the end of their container cut short",
+    );
     this.#steps = registry.histogram(
       "nodelet_pod_step_duration_seconds",
       "How long the steps of pods' lives took, as `nodelet blame` shows them for one pod",
@@ -82,6 +96,15 @@ export class PodMetrics implements WorkerMetrics {
       ["step", "outcome"],
     );
   }
+
+  readonly onEvicted = (signal: string): void => {
+    this.#evictions.inc({ eviction_signal: signal });
+  };
+
+  readonly onHook = (what: "plain HTTP" | "sleep cut short"): void => {
+    if (what === "plain HTTP") this.#httpFallbacks.inc({});
+    else this.#sleepsCut.inc({});
+  };
 
   began(pod: IdentifiedPod | undefined, waitedMs: number): void {
     this.#waits.observe({}, waitedMs / 1000);

@@ -6,6 +6,7 @@ import type { Figures } from "../../server/index.ts";
 
 const stageLabels = { alpha: "ALPHA", beta: "BETA", GA: "", deprecated: "DEPRECATED" } as const;
 const none: readonly never[] = [];
+const notBuiltByGo = { git_commit: "", git_tree_state: "", build_date: "", go_version: "", compiler: "" };
 
 /** What this agent is: versions, gates, the name of its node. */
 export function showIdentity({ main }: Figures, config: AgentConfig, machine: Machine, cgroupVersion: number): void {
@@ -18,9 +19,14 @@ export function showIdentity({ main }: Figures, config: AgentConfig, machine: Ma
       "major",
       "minor",
       "git_version",
+      "git_commit",
+      "git_tree_state",
+      "build_date",
+      "go_version",
+      "compiler",
       "platform",
     ])
-    .set({ major, minor, git_version: reportedVersion, platform: `linux/${machine.architecture}` }, 1);
+    .set({ ...notBuiltByGo, major, minor, git_version: reportedVersion, platform: `linux/${machine.architecture}` }, 1);
   main.gauge("nodelet_build_info", "1 for the version of this agent", ["version"]).set({ version: NODELET_VERSION }, 1);
   main.read("kubernetes_feature_enabled", "gauge", "[BETA] 1 for gates that are on", ["name", "stage"], () =>
     gates.all.map(({ name, stage, enabled }) => [{ name, stage: stageLabels[stage] }, enabled ? 1 : 0]),
@@ -38,7 +44,7 @@ const processFigures: readonly (readonly [string, "counter" | "gauge", string, k
 const oneScrapeMs = 100;
 
 /** What the agent's own process uses. Nothing is measured while nobody asks. */
-export function showProcess({ main, probes }: Figures, clock: Clock): void {
+export function showProcess({ main, probes, slis }: Figures, clock: Clock): void {
   let last: { readonly at: number; readonly usage: ProcessUsage | undefined } | undefined;
   const usage = (): ProcessUsage | undefined => {
     const now = clock.monotonic();
@@ -51,7 +57,7 @@ export function showProcess({ main, probes }: Figures, clock: Clock): void {
   };
   for (const [name, type, help, field] of processFigures) main.read(name, type, help, none, figure(field));
   const startHelp = "When the agent was started, in seconds since 1970";
-  for (const registry of [main, probes]) {
+  for (const registry of [main, probes, slis]) {
     registry.read("process_start_time_seconds", "gauge", startHelp, none, figure("startedAt"));
   }
   const loop = (field: "active" | "idle") => () => [[{}, performance.eventLoopUtilization()[field] / 1000] as const];

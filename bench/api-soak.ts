@@ -1,5 +1,5 @@
 // Pods come and go for half an hour: memory, timers, sockets and listeners of the agent stay flat. Args: pods, minutes.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,7 +27,15 @@ const directory = mkdtempSync(join(tmpdir(), "nodelet-soak-"));
 const probeFile = join(directory, "probe.json");
 const probe = fileURLToPath(new URL("lib/process-probe.mjs", import.meta.url));
 const env = { NODELET_PROBE_FILE: probeFile, NODE_OPTIONS: `--import=${probe}` };
-await using cluster = await HollowCluster.start({ env });
+const logFile = join(directory, "agent.log");
+const log = openSync(logFile, "a");
+await using cluster = await HollowCluster.start({ env, stderr: log, args: ["-v=2"] });
+void cluster.daemon.exited.then(({ code, signal }) => {
+  if (isOver) return;
+  console.error(`the agent ended with ${code ?? signal}; its log is ${logFile}`);
+  process.exit(1);
+});
+let isOver = false;
 // A third of the pods restart now and then, a third end by themselves, the others just run.
 cluster.runtime.behave("crashes", exitsAfter(5_000, 1));
 cluster.runtime.behave("ends", exitsAfter(8_000, 0));
@@ -49,7 +57,9 @@ for (let index = 0; index < podCount; index++) {
   if (alive.length > crowd) await cluster.delete(alive.shift() ?? "");
   // The first is taken once the crowd has come and been replaced once: caches are filled by then.
   if (index >= crowd * 2 && (index - crowd * 2) % Math.ceil((podCount - crowd * 2) / samples) === 0) {
-    taken.push(await take());
+    const sample = await take();
+    taken.push(sample);
+    console.error(JSON.stringify({ pods: index, rssMb: megabytes(sample.rss), ...shown(sample) }));
   }
   await systemClock.sleep(everyMs, forever);
 }
@@ -57,7 +67,9 @@ for (const name of alive) await cluster.delete(name);
 await cluster.until((pods) => pods.length === 0);
 await systemClock.sleep(settleMs, forever);
 const last = await take();
+isOver = true;
 const left = { containers: cluster.runtime.containers().length, sandboxes: cluster.runtime.sandboxes().length };
+const warnings = readFileSync(logFile, "utf8").match(/MaxListenersExceeded|leak detected/g)?.length ?? 0;
 rmSync(directory, { recursive: true, force: true });
 
 console.log(
@@ -72,7 +84,7 @@ console.log(
     last: shown(last),
     left,
     requests: cluster.requests.length,
-    warnings: cluster.daemon.stderr.match(/MaxListenersExceeded|leak detected/g)?.length ?? 0,
+    warnings,
   }),
 );
 
@@ -82,8 +94,8 @@ async function take(): Promise<Probe> {
   cluster.daemon.signal("SIGUSR2");
   const found = await eventually(
     async (): Promise<Probe> => JSON.parse(readFileSync(probeFile, "utf8")) as Probe,
-    "the agent says what it holds",
-    30_000,
+    `the agent says what it holds (its log is ${logFile})`,
+    120_000,
   );
   const openFiles = readdirSync(`/proc/${pid}/fd`).length;
   return { ...found, active: { ...found.active, openFiles } };

@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { ApiClient, accessOf, at, textAt } from "../../test/contract/api/client.ts";
+import { type ApiAccess, ApiClient, accessOf, at, textAt } from "../../test/contract/api/client.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { silentLogger, TaskScope } from "../base/index.ts";
 import { type LocalApi, type LocalApiOptions, startLocalApi } from "./start.ts";
@@ -300,4 +300,16 @@ describe("local API server", () => {
     const body = JSON.parse('{"metadata":{"name":"x","labels":{"__proto__":"y"}}}');
     assert.equal((await client.post("/api/v1/namespaces/default/configmaps", body)).code, 400);
   });
+});
+
+test("it needs no options, and is gone with the block that holds it", async () => {
+  let access: ApiAccess;
+  {
+    await using own = await startLocalApi();
+    access = accessOf(await own.adminKubeconfig());
+    using reader = new ApiClient(access);
+    assert.equal((await reader.get("/api/v1/namespaces/default")).code, 200);
+  }
+  using late = new ApiClient(access);
+  await assert.rejects(late.get("/readyz"), { code: "ECONNREFUSED" });
 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Clock, type Logger, TaskScope } from "../base/index.ts";
+import { type Clock, type Logger, silentLogger, systemClock, TaskScope } from "../base/index.ts";
 import { Authenticator } from "./auth/authenticate.ts";
 import { Authorizer, type Grant } from "./auth/authorize.ts";
 import { TokenSigner } from "./auth/tokens.ts";
@@ -23,12 +23,14 @@ import { strategyOf } from "./strategies/index.ts";
 export interface LocalApiOptions {
   /** Where objects, keys and certificates are kept; without it all is forgotten at the end. */
   readonly dir?: string;
-  readonly listen: { readonly host: string; readonly port: number };
+  /** Loopback and any free port, unless told otherwise. */
+  readonly listen?: { readonly host: string; readonly port: number };
   /** The address under which nodes and pods reach the server, when it listens on all. */
   readonly advertise?: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly scope: TaskScope;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  /** Ends what the server does in the background when it ends before `stop`. */
+  readonly scope?: TaskScope;
   /** What users other than masters and nodes may do. */
   readonly grants?: readonly Grant[];
   /** "off" leaves pods that are on no node to a scheduler. */
@@ -43,7 +45,7 @@ export interface LocalApiOptions {
   readonly onRequest?: (request: SeenRequest) => void;
 }
 
-export interface LocalApi {
+export interface LocalApi extends AsyncDisposable {
   readonly url: string;
   readonly caPem: string;
   /** Everything is allowed to who holds this. */
@@ -59,9 +61,9 @@ export interface LocalApi {
   stop(): Promise<void>;
 }
 
-export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi> {
-  const { clock, log, listen } = options;
-  const scope = new TaskScope(options.scope.signal);
+export async function startLocalApi(options: LocalApiOptions = {}): Promise<LocalApi> {
+  const { clock = systemClock, log = silentLogger, listen = { host: "127.0.0.1", port: 0 } } = options;
+  const scope = new TaskScope(options.scope?.signal);
   const { authority, tokenKeyPem, bootstrapToken } = await (options.dir === undefined
     ? newIdentity()
     : keptIdentity(options.dir));
@@ -104,6 +106,12 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
   const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem, kubeletIdentity }, api, log);
   const { port } = await server.listen(listen.host, listen.port);
   announceApi(world, address, port);
+  const stop = async (): Promise<void> => {
+    await server.close();
+    for (const stopController of stops) stopController();
+    await scope.stop();
+    await opened?.disk.close();
+  };
   const url = `https://${address.includes(":") ? `[${address}]` : address}:${port}`;
   return {
     url,
@@ -120,12 +128,8 @@ export async function startLocalApi(options: LocalApiOptions): Promise<LocalApi>
     bootstrapKubeconfig: () => kubeconfig(url, authority.certPem, { name: bootstrapper.name, token: bootstrapToken }),
     compact: () => store.compact(),
     dropConnections: () => server.dropConnections(),
-    async stop() {
-      await server.close();
-      for (const stop of stops) stop();
-      await scope.stop();
-      await opened?.disk.close();
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

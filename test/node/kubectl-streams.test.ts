@@ -98,6 +98,7 @@ describe("kubectl cp, port-forward and proxy", { skip: withoutKubectl }, () => {
     { path: "stats/summary", shows: /"nodeName":"test-node"/ },
     { path: "metrics", shows: /^kubelet_http_requests_total\{/m },
     { path: "metrics/resource", shows: /^node_cpu_usage_seconds_total /m },
+    { path: "metrics/cadvisor", shows: /^container_memory_working_set_bytes\{/m },
     { path: "metrics/probes", shows: /^(?:$|#|prober)/ },
     { path: "metrics/slis", shows: /^(?:$|#|kubernetes)/ },
     { path: "logs/", shows: /<pre>/ },

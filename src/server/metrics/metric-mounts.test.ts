@@ -1,22 +1,27 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { metricValue, parseExposition, seriesOf } from "../../../test/support/exposition.ts";
 import { MadeUpNode } from "../../../test/support/made-up-node.ts";
 import { TestServer } from "../../../test/support/node-api.ts";
-import { silentLogger, systemClock, TaskScope } from "../../base/index.ts";
+import { type Logger, silentLogger, systemClock, TaskScope } from "../../base/index.ts";
 import { Figures } from "../figures.ts";
 import { statsService } from "../stats/stats-service.ts";
 import { pathLabel } from "./http-metrics.ts";
 import { metricMounts } from "./metric-mounts.ts";
 
 /** Figures of a made-up node behind a real server. */
-async function serve(node: MadeUpNode | undefined): Promise<{ figures: Figures; server: TestServer }> {
+async function serve(
+  node: MadeUpNode | undefined,
+  log: Logger = silentLogger,
+): Promise<{ figures: Figures; server: TestServer }> {
   const figures = new Figures();
   if (node !== undefined) figures.attach({ ...node.statistics.ports, clock: systemClock }, new TaskScope());
-  const mounts = [statsService(() => figures.statistics()), ...metricMounts(figures, silentLogger)];
+  const mounts = [statsService(() => figures.statistics()), ...metricMounts(figures, log)];
   const onRequest = figures.http.watch("readwrite", () => systemClock.monotonic());
-  return { figures, server: await TestServer.start(mounts, { onRequest }) };
+  return { figures, server: await TestServer.start(mounts, { onRequest, log }) };
 }
 
 test("/metrics/resource has what metrics-server reads, with the time of each sample", async () => {
@@ -144,6 +149,27 @@ test("/metrics tells of claims once, and of logs", async () => {
   assert.equal(metricValue(families, "kubelet_volume_stats_inodes_used", labels), 7);
   const log = { container: "main", namespace: "default", pod: "one", uid: "uid-one" };
   assert.equal(metricValue(families, "kubelet_container_log_filesystem_used_bytes", log), 8192);
+});
+
+test("a client that leaves in the middle is nobody's failure, and the next one gets all of it", async () => {
+  await using node = new MadeUpNode();
+  for (let index = 0; index < 60; index++) node.addPod(`pod-${index}`, ["main", "side"]);
+  const failures: unknown[] = [];
+  const log = { ...silentLogger, error: (_: string, error: unknown) => void failures.push(error) };
+  const { server } = await serve(node, log);
+  await using _ = server;
+  for (const headers of [{}, { "accept-encoding": "gzip" }]) {
+    for (let round = 0; round < 3; round++) {
+      const sent = request({ host: "127.0.0.1", port: server.port, path: "/metrics/cadvisor", headers, agent: false });
+      sent.end();
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      await once(response, "data");
+      response.destroy();
+    }
+  }
+  const { text } = await server.ask("/metrics/cadvisor");
+  assert.equal(seriesOf(parseExposition(text), "container_memory_rss", { container: "side" }).length, 60);
+  assert.deepEqual(failures, []);
 });
 
 test("without a runtime there is an error to count, and no figures", async () => {

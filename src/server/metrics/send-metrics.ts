@@ -16,7 +16,7 @@ export async function sendMetrics(
   const text = new MetricText(
     (piece) =>
       new Promise((resolve, reject) => {
-        const onClose = (): void => reject(clientLeft);
+        const onClose = (): void => reject(new DOMException("the client has left", "AbortError"));
         response.once("close", onClose);
         output.write(piece, (error) => {
           response.off("close", onClose);
@@ -31,10 +31,9 @@ export async function sendMetrics(
     await text.flush();
     output.end();
   } catch (error) {
+    const hasLeft = response.destroyed;
     // The status is sent: all that is left is not to look complete.
     response.destroy();
-    if (error !== clientLeft) throw error;
+    if (!hasLeft) throw error;
   }
 }
-
-const clientLeft = new DOMException("the client has left", "AbortError");

@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
-import type { CgroupDetails, CgroupReader, CgroupUsage, DeviceIo, MemoryUsage } from "./cgroup-usage.ts";
+import type { CgroupDetails, CgroupReader, CgroupUsage, DeviceIo, MemoryUsage, Pressures } from "./cgroup-usage.ts";
 import { parseProcesses, subdirectories } from "./cgroup-v2-usage.ts";
 import { readKernelFile, readKernelNumber, readKernelTable } from "./kernel-file.ts";
 import { readMemoryOfMachine } from "./machine-usage.ts";
+import { readPressureOfMachine } from "./pressure.ts";
 
 // What the kernel counts user and system time in, whatever its own tick is.
 const nanosecondsPerTick = 10_000_000;
@@ -106,8 +107,9 @@ export class CgroupV1Usage implements CgroupReader {
     };
   }
 
-  pressures(): undefined {
-    return undefined;
+  /** Of cgroups it is measured in version 2 alone, of the machine in any case. */
+  pressures(path: string): Pressures | undefined {
+    return path === "/" ? readPressureOfMachine(this.#root) : undefined;
   }
 
   processes(path: string): readonly number[] {

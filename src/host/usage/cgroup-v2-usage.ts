@@ -1,15 +1,8 @@
 import { readdirSync, statSync } from "node:fs";
-import type {
-  CgroupDetails,
-  CgroupReader,
-  CgroupUsage,
-  DeviceIo,
-  MemoryUsage,
-  Pressure,
-  Pressures,
-} from "./cgroup-usage.ts";
+import type { CgroupDetails, CgroupReader, CgroupUsage, DeviceIo, MemoryUsage, Pressures } from "./cgroup-usage.ts";
 import { readKernelFile, readKernelNumber, readKernelTable } from "./kernel-file.ts";
 import { readMemoryOfMachine } from "./machine-usage.ts";
+import { readPressureOfMachine, readPressures } from "./pressure.ts";
 
 /** The unified hierarchy. */
 export class CgroupV2Usage implements CgroupReader {
@@ -106,10 +99,9 @@ export class CgroupV2Usage implements CgroupReader {
 
   pressures(path: string): Pressures | undefined {
     // The top has none of its own; the machine's is the same thing.
-    const file = (kind: string): string =>
-      path === "/" ? `${this.#root}/proc/pressure/${kind}` : this.#file(path, `${kind}.pressure`);
-    const [cpu, memory, io] = ["cpu", "memory", "io"].map((kind) => parsePressure(readKernelFile(file(kind))));
-    return cpu === undefined && memory === undefined && io === undefined ? undefined : { cpu, memory, io };
+    return path === "/"
+      ? readPressureOfMachine(this.#root)
+      : readPressures((kind) => this.#file(path, `${kind}.pressure`));
   }
 
   processes(path: string): readonly number[] {
@@ -146,24 +138,6 @@ export function parseIoStat(text: string): readonly DeviceIo[] {
       },
     ];
   });
-}
-
-/** `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, then the same for `full`, which old kernels lack for the CPU. */
-export function parsePressure(text: string | undefined): Pressure | undefined {
-  const share = (kind: string) => {
-    const [, avg10, avg60, avg300, total] =
-      new RegExp(`^${kind} avg10=([\\d.]+) avg60=([\\d.]+) avg300=([\\d.]+) total=(\\d+)`, "m").exec(text ?? "") ?? [];
-    if (total === undefined) return undefined;
-    return {
-      avg10: Number(avg10),
-      avg60: Number(avg60),
-      avg300: Number(avg300),
-      totalMicroseconds: Number(total),
-    };
-  };
-  const some = share("some");
-  if (some === undefined) return undefined;
-  return { some, full: share("full") ?? { avg10: 0, avg60: 0, avg300: 0, totalMicroseconds: 0 } };
 }
 
 export function parseProcesses(text: string | undefined): readonly number[] {

@@ -8,10 +8,11 @@ import { readCgroupLayout } from "../cgroups.ts";
 import { blockDeviceName, readDiskActivity } from "./block-devices.ts";
 import { cgroupReader } from "./cgroup-usage.ts";
 import { parseBlkio } from "./cgroup-v1-usage.ts";
-import { parseIoStat, parsePressure } from "./cgroup-v2-usage.ts";
+import { parseIoStat } from "./cgroup-v2-usage.ts";
 import { readDirectoryUsage, readFileSystem } from "./files-usage.ts";
 import { readKernelFile, readKernelNumber } from "./kernel-file.ts";
 import { readBootTime, readCgroupOf, readMemoryOfMachine, readNetworkOf, readTaskCount } from "./machine-usage.ts";
+import { parsePressure } from "./pressure.ts";
 import { readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";
 
 const never = new AbortController().signal;
@@ -92,6 +93,9 @@ describe("cgroup version 1", () => {
     assert.deepEqual(reader.processes(pod), [11, 12]);
     assert.deepEqual(reader.children(pod), ["container"]);
     assert.equal(reader.pressures(pod), undefined);
+    assert.equal(reader.pressures("/"), undefined);
+    made.write({ "proc/pressure/memory": "some avg10=1.00 avg60=0.00 avg300=0.00 total=7\n" });
+    assert.equal(reader.pressures("/")?.memory?.some.totalMicroseconds, 7);
     assert.equal(reader.exists(pod), true);
     assert.equal(reader.exists("/kubepods/pod2"), false);
   });

@@ -70,3 +70,13 @@ export async function timeExec(open: Promise<RemoteCommand>): Promise<number> {
   if (code !== 0) throw new Error(`the command ended with ${code}`);
   return systemClock.monotonic() - began;
 }
+
+/** Milliseconds from asking until all output has come and the connection has ended. */
+export async function timeOutput(open: Promise<RemoteCommand>, leastBytes: number): Promise<number> {
+  const began = systemClock.monotonic();
+  const command = await open;
+  using _ = command.connection;
+  const bytes = await command.connection.countRest();
+  if (bytes < leastBytes) throw new Error(`only ${bytes} of ${leastBytes} bytes came`);
+  return systemClock.monotonic() - began;
+}

@@ -131,6 +131,14 @@ export class SpdyConnection implements Disposable {
     return stream;
   }
 
+  /** From now on only counts what comes, until the other side ends; for figures in which reading must cost little. */
+  async countRest(): Promise<number> {
+    let bytes = 0;
+    this.socket.removeAllListeners("data").on("data", (chunk: Buffer) => (bytes += chunk.length));
+    await new Promise((resolve) => this.socket.once("end", resolve).once("close", resolve));
+    return bytes;
+  }
+
   async sendData(id: number, data: Buffer, flags: number): Promise<void> {
     const head = Buffer.alloc(8);
     head.writeUInt32BE(id, 0);

@@ -43,6 +43,7 @@ const times = {
   stop: [] as number[],
   rawStop: [] as number[],
   exit: [] as number[],
+  rawExit: [] as number[],
 };
 for (let round = -1; round < rounds; round++) {
   const name = `pod-${round + 1}`;
@@ -78,12 +79,28 @@ for (let round = -1; round < rounds; round++) {
   const rawRunning = systemClock.monotonic();
   await raw.stop(pod, 5);
   const rawGone = systemClock.monotonic();
+  const rawExited = await rawExit(`raw-exit-${round + 1}`);
   if (round < 0) continue;
   times.start.push(running - began);
   times.stop.push(gone - deleted);
   times.rawStart.push(rawRunning - rawBegan);
   times.rawStop.push(rawGone - rawRunning);
   times.exit.push(seen - exited);
+  times.rawExit.push(rawExited);
+}
+
+/** How long the bare runtime takes to know of an exit: what nobody who asks it can undercut. */
+async function rawExit(name: string): Promise<number> {
+  const { runtime } = raw.cri;
+  const ended = await raw.start(name, ["sh", "-c", "sleep 0.5; echo > /dev/termination-log; exit 7"]);
+  for (;;) {
+    const { status } = await runtime.containerStatus({ containerId: ended.containerId, verbose: false });
+    if (status !== undefined && status.finishedAt !== 0n) break;
+    await systemClock.sleep(2, scope.signal);
+  }
+  const seen = systemClock.now();
+  await raw.stop(ended, 1);
+  return seen - (await stat(raw.terminationFile(name))).mtimeMs;
 }
 console.log(
   JSON.stringify({
@@ -97,5 +114,7 @@ console.log(
     stopRatio: rounded(quantile(times.stop, 0.5) / quantile(times.rawStop, 0.5), 2),
     exitToStatusP50Ms: rounded(quantile(times.exit, 0.5)),
     exitToStatusP99Ms: rounded(quantile(times.exit, 0.99)),
+    rawExitP50Ms: rounded(quantile(times.rawExit, 0.5)),
+    rawExitP99Ms: rounded(quantile(times.rawExit, 0.99)),
   }),
 );

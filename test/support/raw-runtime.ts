@@ -59,6 +59,11 @@ export class RawRuntime implements Disposable {
     await runtime.removePodSandbox({ podSandboxId: sandboxId });
   }
 
+  /** Where what the container writes to /dev/termination-log ends up. */
+  terminationFile(name: string): string {
+    return join(this.#containerd.stateDir, "raw", name, "termination");
+  }
+
   async #files(name: string): Promise<{ logs: string; hosts: string; termination: string }> {
     const directory = join(this.#containerd.stateDir, "raw", name);
     const logs = join(directory, "logs");

@@ -54,6 +54,18 @@ test("a missing object is made for its node", async () => {
   });
 });
 
+test("an object without drivers, as the API server spells it", async () => {
+  const objects = new Objects();
+  objects.stored = JSON.parse('{"metadata":{"name":"n","resourceVersion":"1"},"spec":{"drivers":null}}');
+  const upkeep = new CsiNodeUpkeep(objects, systemClock);
+  await upkeep.withdraw("a", signal);
+  await upkeep.announce(info("a"), signal);
+  assert.deepEqual(
+    objects.stored?.spec.drivers.map(({ name }) => name),
+    ["a"],
+  );
+});
+
 test("what others keep in the object stays", async () => {
   const objects = new Objects();
   objects.stored = { metadata: { name: "n", annotations: { theirs: "1" } }, spec: { drivers: [] } };

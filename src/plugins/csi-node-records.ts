@@ -49,8 +49,8 @@ export class CsiNodeUpkeep implements CsiNodeRecords {
   async withdraw(driver: string, signal: AbortSignal): Promise<void> {
     await this.#persistently(updateTries, signal, async () => {
       const present = await this.#objects.csiNode(signal);
-      if (present?.spec.drivers.some(({ name }) => name === driver)) {
-        const drivers = present.spec.drivers.filter(({ name }) => name !== driver);
+      if (present !== undefined && driversOf(present).some(({ name }) => name === driver)) {
+        const drivers = driversOf(present).filter(({ name }) => name !== driver);
         await this.#objects.putCsiNode({ ...present, spec: { ...present.spec, drivers } }, signal);
       }
       const ids = nodeIdsOf(await this.#objects.node(signal));
@@ -103,6 +103,15 @@ function emptyFor({ metadata }: Node): CSINode {
   };
 }
 
+/** The API server sends an empty list of drivers as null. */
+function driversOf({
+  spec,
+}: {
+  readonly spec: { readonly drivers: readonly CSINodeDriver[] | null };
+}): readonly CSINodeDriver[] {
+  return spec.drivers ?? [];
+}
+
 function withDriver(object: CSINode, { driver, nodeId, topology, maxVolumes }: CsiNodeInfo): CSINode {
   const entry: CSINodeDriver = {
     name: driver,
@@ -110,7 +119,7 @@ function withDriver(object: CSINode, { driver, nodeId, topology, maxVolumes }: C
     topologyKeys: Object.keys(topology).sort(),
     ...(maxVolumes > 0n && { allocatable: { count: Number(maxVolumes > 2147483647n ? 2147483647n : maxVolumes) } }),
   };
-  const others = object.spec.drivers.filter(({ name }) => name !== driver);
+  const others = driversOf(object).filter(({ name }) => name !== driver);
   return { ...object, spec: { ...object.spec, drivers: [...others, entry] } };
 }
 

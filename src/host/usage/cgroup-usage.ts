@@ -26,6 +26,10 @@ export interface MemoryUsage {
   readonly inactiveFileBytes: number;
   readonly pageFaults: number;
   readonly majorPageFaults: number;
+  /** Of the cgroup itself, without those below it; undefined where the kernel does not tell them apart. */
+  readonly ownPageFaults: { readonly minor: number; readonly major: number } | undefined;
+  /** What the kernel uses for it; undefined: the details tell. */
+  readonly kernelBytes: number | undefined;
   readonly swapBytes: number;
   /** undefined: unlimited. */
   readonly limitBytes: number | undefined;
@@ -74,8 +78,6 @@ export interface CgroupDetails {
   readonly memoryReservationBytes: number | undefined;
   /** As the kernel has it: in version 1 of memory and swap together, in version 2 of swap alone. */
   readonly memorySwapLimitBytes: number | undefined;
-  /** Page faults of the cgroup itself, without those below it. */
-  readonly ownPageFaults: { readonly minor: number; readonly major: number } | undefined;
   readonly oomKills: number | undefined;
   readonly io: readonly DeviceIo[];
   readonly tasks: number | undefined;

@@ -69,6 +69,8 @@ export class CgroupV1Usage implements CgroupReader {
       inactiveFileBytes,
       pageFaults: value("pgfault"),
       majorPageFaults: value("pgmajfault"),
+      ownPageFaults: { minor: stat.get("pgfault") ?? 0, major: stat.get("pgmajfault") ?? 0 },
+      kernelBytes: undefined,
       swapBytes: machine?.swapUsedBytes ?? value("swap"),
       limitBytes,
       swapLimitBytes:
@@ -77,7 +79,6 @@ export class CgroupV1Usage implements CgroupReader {
   }
 
   details(path: string): CgroupDetails {
-    const stat = readKernelTable(this.#file("memory", path, "memory.stat"));
     const quota = readKernelNumber(this.#file("cpu", path, "cpu.cfs_quota_us"));
     const throttled =
       quota === undefined || quota <= 0 ? undefined : readKernelTable(this.#file("cpu", path, "cpu.stat"));
@@ -99,7 +100,6 @@ export class CgroupV1Usage implements CgroupReader {
       memoryKernelBytes: readKernelNumber(this.#file("memory", path, "memory.kmem.usage_in_bytes")),
       memoryReservationBytes: limit("memory.soft_limit_in_bytes"),
       memorySwapLimitBytes: limit("memory.memsw.limit_in_bytes"),
-      ownPageFaults: { minor: stat?.get("pgfault") ?? 0, major: stat?.get("pgmajfault") ?? 0 },
       oomKills: readKernelTable(this.#file("memory", path, "memory.oom_control"))?.get("oom_kill"),
       io: this.#io(path),
       tasks: readKernelNumber(this.#file("pids", path, "pids.current")),

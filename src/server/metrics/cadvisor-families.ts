@@ -63,7 +63,11 @@ const memory: readonly CgroupFamily[] = [
     ({ sample }) => sample.memory?.inactiveFileBytes,
   ),
   gauge("memory_max_usage_bytes", "Most memory that was ever in use", ({ details }) => details.memoryPeakBytes),
-  gauge("memory_kernel_usage", "Memory that the kernel uses for it", ({ details }) => details.memoryKernelBytes),
+  gauge(
+    "memory_kernel_usage",
+    "Memory that the kernel uses for it",
+    ({ sample, details }) => sample.memory?.kernelBytes ?? details.memoryKernelBytes,
+  ),
   {
     name: "container_memory_failcnt",
     type: "counter",
@@ -74,10 +78,10 @@ const memory: readonly CgroupFamily[] = [
   counter("oom_events", "Processes that were killed for want of memory", ({ details }) => details.oomKills),
 ];
 
-function memoryFailures({ sample, details, processes }: CgroupRow): Values {
+function memoryFailures({ sample, processes }: CgroupRow): Values {
   const hierarchy = { minor: sample.memory?.pageFaults, major: sample.memory?.majorPageFaults };
   // Where nothing is below, all of it is its own.
-  const own = details.ownPageFaults ?? (processes === undefined ? undefined : hierarchy);
+  const own = sample.memory?.ownPageFaults ?? (processes === undefined ? undefined : hierarchy);
   return (
     [
       ["container", own],

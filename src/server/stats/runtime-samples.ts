@@ -50,6 +50,8 @@ function sampleOf(
       inactiveFileBytes: 0,
       pageFaults: value(memory.pageFaults),
       majorPageFaults: value(memory.majorPageFaults),
+      ownPageFaults: undefined,
+      kernelBytes: undefined,
       swapBytes: value(swap?.swapUsageBytes),
       limitBytes: available === undefined || available.value === 0n ? undefined : workingSetBytes + value(available),
       swapLimitBytes: undefined,

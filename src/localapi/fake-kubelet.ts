@@ -13,6 +13,22 @@ export interface KubeletRequest {
   readonly authorization: string | undefined;
 }
 
+const used = (usageNanoCores: number, workingSetBytes: number): object => ({
+  cpu: { time: "2026-01-01T00:00:00Z", usageNanoCores },
+  memory: { time: "2026-01-01T00:00:00Z", workingSetBytes },
+});
+const summary = {
+  node: { nodeName: "n1", ...used(250_000_000, 512 * 1024 * 1024) },
+  pods: [
+    {
+      podRef: { namespace: "default", name: "web" },
+      containers: [{ name: "main", ...used(5_000_000, 3 * 1024 * 1024) }],
+    },
+    { podRef: { namespace: "default", name: "unknown" }, containers: [{ name: "main", ...used(1, 1) }] },
+    { podRef: { namespace: "default", name: "fresh" }, containers: [{ name: "main", cpu: {}, memory: {} }] },
+  ],
+};
+
 /** A kubelet's HTTPS server for tests: tells canned logs, echoes streams, repeats requests. */
 export class FakeKubelet implements AsyncDisposable {
   readonly requests: readonly KubeletRequest[];
@@ -57,7 +73,8 @@ export class FakeKubelet implements AsyncDisposable {
       if (request.url?.startsWith("/containerLogs/default/web/main") === true) response.end("line 1\nline 2\n");
       else if (request.url?.startsWith("/containerLogs/") === true) {
         response.writeHead(400).end('container "main" in pod "waiting" is waiting to start: ContainerCreating');
-      } else request.pipe(response);
+      } else if (request.url === "/stats/summary") response.end(JSON.stringify(summary));
+      else request.pipe(response);
     });
     server.on("upgrade", (request, socket, head) => {
       note(request);

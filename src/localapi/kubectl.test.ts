@@ -139,6 +139,13 @@ describe("kubectl", { skip: withoutKubectl }, () => {
     assert.equal(kubelet.requests.at(-1)?.url, "/pods?x=1");
   });
 
+  test("top shows what the kubelet measures", async () => {
+    assert.match(await succeed("top", "pods"), /^NAME +CPU\(cores\) +MEMORY\(bytes\) *\nweb +5m +3Mi *\n$/);
+    assert.match(await succeed("top", "pods", "--containers", "--no-headers"), /^web +main +5m +3Mi *\n$/);
+    assert.match(await succeed("top", "nodes", "--no-headers"), /^n1 +250m +(?:\S+ +)?512Mi /);
+    assert.equal((await kubectl("top", "pod", "absent")).code, 1);
+  });
+
   test("exec and port-forward reach the kubelet by a protocol it speaks", async () => {
     // The fake kubelet echoes bytes, so what follows the handshake is no conversation; what counts is what arrives.
     await using exec = user.start("exec", "web", "--", "ls", "-l");

@@ -108,6 +108,22 @@ describe("kubectl cp, port-forward and proxy", { skip: withoutKubectl }, () => {
     });
   }
 
+  test("top shows what the pods and the node use", async () => {
+    const shown = await eventually(
+      async () => {
+        const { code, stdout } = await node.kubectl.run("top", "pods", "--no-headers");
+        return code === 0 && /^server .*\ntarget /m.test(stdout) && stdout;
+      },
+      "figures of both pods",
+      60_000,
+    );
+    assert.match(shown, /^server +\d+m +\d+Mi *\ntarget +\d+m +\d+Mi *\n$/);
+    assert.match(
+      await node.kubectl.succeed("top", "nodes", "--no-headers"),
+      /^test-node +\d+m +\d+% +\d+Mi +\d+% *\n$/,
+    );
+  });
+
   test("a path that the node does not have answers 404 through the proxy", async () => {
     const { code, stderr } = await node.kubectl.run("get", "--raw", "/api/v1/nodes/test-node/proxy/frob");
     assert.equal(code, 1);

@@ -23,6 +23,21 @@ function review(group: string, kind: string, plural: string, namespaced = false)
   return { group, version: "v1", kind, plural, singular, namespaced, verbs: ["create"], ...none };
 }
 
+/** What others measure. */
+function measured(kind: string, plural: string, namespaced: boolean): ServedResource {
+  const none = { shortNames: [], categories: [], subresources: [] };
+  return {
+    group: "metrics.k8s.io",
+    version: "v1beta1",
+    kind,
+    plural,
+    singular: "",
+    namespaced,
+    verbs: ["get", "list"],
+    ...none,
+  };
+}
+
 const servedResources: readonly ServedResource[] = [
   ...kinds.map((kind) => ({ ...kind, verbs: storedVerbs })),
   review("authentication.k8s.io", "TokenReview", "tokenreviews"),
@@ -30,6 +45,8 @@ const servedResources: readonly ServedResource[] = [
   review("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", true),
   review("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews"),
   review("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews"),
+  measured("NodeMetrics", "nodes", false),
+  measured("PodMetrics", "pods", true),
 ];
 
 /** Groups in the order in which clients should look for a name that several have; each has one version. */

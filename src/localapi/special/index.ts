@@ -5,6 +5,7 @@ import type { KeyPair } from "../auth/certificates.ts";
 import type { TokenSigner } from "../auth/tokens.ts";
 import { type SpecialHandler, specialKey } from "../http/api.ts";
 import { scalableKinds } from "../kinds/index.ts";
+import { nodeMetrics, podMetrics } from "../metrics/metrics-api.ts";
 import { needsUpgrade, podLogs, proxied } from "../proxy/handlers.ts";
 import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
@@ -33,6 +34,8 @@ export function specialHandlers(parts: SpecialParts): Map<string, SpecialHandler
     [specialKey("pods", "", "proxy"), proxied(kubeletIdentity, "pod")],
     [specialKey("nodes", "", "proxy"), proxied(kubeletIdentity, "node")],
     ...scalableKinds.map((kind) => [specialKey(kind.plural, kind.group, "scale"), scaleOf(kind)] as const),
+    [specialKey("nodes", "metrics.k8s.io", ""), nodeMetrics(kubeletIdentity)],
+    [specialKey("pods", "metrics.k8s.io", ""), podMetrics(kubeletIdentity)],
     [specialKey("serviceaccounts", "", "token"), tokenRequests(signer)],
     [specialKey("tokenreviews", "authentication.k8s.io", ""), tokenReviews(authenticator, signer.issuer)],
     [specialKey("selfsubjectreviews", "authentication.k8s.io", ""), selfReviews],

@@ -2,10 +2,9 @@ import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import { Informer, resources, withoutManagedFields } from "../kube/index.ts";
 import type { V1beta1ClusterTrustBundle } from "../model/index.ts";
 import type { TrustBundles } from "../volumes/index.ts";
-import type { Cluster } from "./cluster.ts";
 
 interface TrustBundleParts {
-  readonly cluster: Cluster;
+  readonly client: ConstructorParameters<typeof Informer>[1]["client"];
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
@@ -14,12 +13,12 @@ interface TrustBundleParts {
 const bundlesKnownMs = 10_000;
 
 /** The cluster's trust bundles, followed from the first pod that asks for them. */
-export function trustBundlesOf({ cluster, clock, log, random }: TrustBundleParts, scope: TaskScope): TrustBundles {
+export function trustBundlesOf({ client, clock, log, random }: TrustBundleParts, scope: TaskScope): TrustBundles {
   const listeners = new Set<() => void>();
   let informer: Informer<V1beta1ClusterTrustBundle> | undefined;
   const started = (): Informer<V1beta1ClusterTrustBundle> => {
     if (informer !== undefined) return informer;
-    const ports = { client: cluster.clients.main, clock, log, random };
+    const ports = { client, clock, log, random };
     const bundles: Informer<V1beta1ClusterTrustBundle> = new Informer(
       { resource: resources.clusterTrustBundles, keep: withoutManagedFields },
       ports,

@@ -111,7 +111,7 @@ async function trustBundlesIfWanted(
 ): Promise<TrustBundles | undefined> {
   if (cluster === undefined || !config.gates.enabled("ClusterTrustBundleProjection")) return undefined;
   const { trustBundlesOf } = await import("./trust-bundles.ts");
-  return trustBundlesOf({ cluster, clock, log, random }, scope);
+  return trustBundlesOf({ client: cluster.clients.main, clock, log, random }, scope);
 }
 
 function startObjects({ config, clock, log, cluster }: VolumeParts, scope: TaskScope): Objects | undefined {

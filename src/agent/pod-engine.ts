@@ -101,7 +101,14 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     recordEvent: recordPodEvent,
     allSourcesReady: () => mux.allReady(),
     wasHere: (uid) => memory.load(uid).status !== undefined,
-    preempt: preempter({ workers, recordEvent: recordPodEvent, clock, log: log.named("pods"), scope }),
+    preempt: preempter({
+      workers,
+      recordEvent: recordPodEvent,
+      clock,
+      log: log.named("pods"),
+      scope,
+      onPreempted: (resource) => metrics.pods.preempted(resource),
+    }),
     inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => {
       metrics.pods.rejected(status.reason ?? "");

@@ -13,6 +13,8 @@ export function preempter(parts: {
   readonly clock: Clock;
   readonly log: Logger;
   readonly scope: TaskScope;
+  /** For metrics: one pod has to go for want of this resource. */
+  readonly onPreempted: (resource: string) => void;
 }): RegistryPorts["preempt"] {
   const { recordEvent, clock, log, scope } = parts;
   const takeOff = async (pod: IdentifiedPod, signal: AbortSignal): Promise<void> => {
@@ -37,7 +39,8 @@ export function preempter(parts: {
       signal.removeEventListener("abort", onAbort);
     }
   };
-  return (victims, then) => {
+  return ({ victims, resource }, then) => {
+    for (const _ of victims) parts.onPreempted(resource);
     scope.spawn("make room", async (signal) => {
       await Promise.all(victims.map((pod) => takeOff(pod, signal)));
       then();

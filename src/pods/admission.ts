@@ -9,19 +9,24 @@ export class Admission {
   }
 
   admit(pod: IdentifiedPod, others: readonly IdentifiedPod[]): AdmissionVerdict {
-    const preempts = new Set<IdentifiedPod>();
+    let admitted: AdmissionVerdict = { type: "admitted" };
     for (const handler of this.#handlers) {
       const verdict = handler(pod, others);
       if (verdict.type === "rejected") return verdict;
-      for (const victim of verdict.preempts ?? []) preempts.add(victim);
+      if (verdict.preempts !== undefined) admitted = verdict;
     }
-    return preempts.size === 0 ? { type: "admitted" } : { type: "admitted", preempts: [...preempts] };
+    return admitted;
   }
 }
 
 export type AdmissionVerdict =
-  /** `preempts`: those have to go first. */
-  | { readonly type: "admitted"; readonly preempts?: readonly IdentifiedPod[] }
+  | { readonly type: "admitted"; readonly preempts?: Preemption }
   | { readonly type: "rejected"; readonly reason: string; readonly message: string };
 
 export type AdmissionHandler = (pod: IdentifiedPod, others: readonly IdentifiedPod[]) => AdmissionVerdict;
+
+/** Pods that have to go first, because there is not enough of a resource. */
+export interface Preemption {
+  readonly victims: readonly IdentifiedPod[];
+  readonly resource: string;
+}

@@ -77,7 +77,9 @@ function makeRoom(pod: IdentifiedPod, others: readonly IdentifiedPod[], lacks: r
     lacks.map(({ resource, requested, used, capacity }) => [resource, requested - (capacity - used)] as const),
   );
   const choice = chooseVictims(pod, others, shortage);
-  if ("victims" in choice) return { type: "admitted", preempts: choice.victims };
+  if ("victims" in choice) {
+    return { type: "admitted", preempts: { victims: choice.victims, resource: lacks[0]?.resource ?? "" } };
+  }
   const missing = [...choice.missing].map(([name, amount]) => `(res: ${name}, q: ${unitsOf(name)(amount)}), `);
   const cause = `no set of running pods found to reclaim resources: [${missing.join("")}]`;
   const message = `Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ${cause}`;

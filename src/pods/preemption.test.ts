@@ -82,7 +82,10 @@ for (const [name, others, requests, victims] of [
   test(`room for a critical pod: ${name}`, () => {
     const verdict = handler(tolerant(critical(requests)), others);
     assert.ok(verdict.type === "admitted", JSON.stringify(verdict));
-    assert.deepEqual((verdict.preempts ?? []).map(({ metadata }) => metadata.name).toSorted(), [...victims].toSorted());
+    assert.deepEqual(
+      (verdict.preempts?.victims ?? []).map(({ metadata }) => metadata.name).toSorted(),
+      [...victims].toSorted(),
+    );
   });
 }
 
@@ -105,7 +108,9 @@ test("one of lower priority gives way even if it is critical itself", () => {
   const peer = burstable("peer", { cpu: "600m" }, 2_000_000_000);
   const higher = tolerant(burstable("higher", { cpu: "600m" }, 2_000_001_000));
   const verdict = handler(higher, [peer]);
-  assert.deepEqual(verdict.type === "admitted" && verdict.preempts?.map(({ metadata }) => metadata.name), ["peer"]);
+  assert.deepEqual(verdict.type === "admitted" && verdict.preempts?.victims.map(({ metadata }) => metadata.name), [
+    "peer",
+  ]);
 });
 
 test("nobody has to go for a critical pod that does not belong here", () => {

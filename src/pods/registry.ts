@@ -9,7 +9,7 @@ import {
   uidOf,
 } from "../model/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
-import type { Admission } from "./admission.ts";
+import type { Admission, Preemption } from "./admission.ts";
 
 const defaultGraceSeconds = 30;
 
@@ -134,7 +134,7 @@ export class PodRegistry {
       return;
     }
     this.#rejected.delete(uid);
-    if ("preempts" in verdict) this.#makeRoom(pod, verdict.preempts ?? []);
+    if ("preempts" in verdict && verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);
     this.#start(pod);
   }
 
@@ -151,11 +151,11 @@ export class PodRegistry {
     });
   }
 
-  #makeRoom(pod: IdentifiedPod, victims: readonly IdentifiedPod[]): void {
+  #makeRoom(pod: IdentifiedPod, preemption: Preemption): void {
     const uid = uidOf(pod);
-    for (const victim of victims) this.#preempted.add(uidOf(victim));
+    for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
     this.#waiting.add(uid);
-    this.#ports.preempt(victims, () => {
+    this.#ports.preempt(preemption, () => {
       this.#waiting.delete(uid);
       const newest = this.#pods.get(uid);
       if (newest !== undefined) this.#ports.workers.upsert(newest);
@@ -187,7 +187,7 @@ export interface RegistryPorts {
   /** An earlier run of the agent has admitted the pod. */
   readonly wasHere: (uid: PodUid) => boolean;
   /** Takes pods off the node; `then` is called once they have stopped, or take too long about it. */
-  readonly preempt: (victims: readonly IdentifiedPod[], then: () => void) => void;
+  readonly preempt: (preemption: Preemption, then: () => void) => void;
   readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
   readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
   /** Nothing of the pod ever ran, and it is not wanted any more. */

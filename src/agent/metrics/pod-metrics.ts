@@ -17,6 +17,7 @@ export class PodMetrics implements WorkerMetrics {
   readonly #cgroups;
   readonly #orphans;
   readonly #restarts;
+  readonly #preemptions;
   readonly #rejections;
   readonly #evictions;
   readonly #httpFallbacks;
@@ -75,6 +76,9 @@ export class PodMetrics implements WorkerMetrics {
       "[ALPHA] Pods that came back with the same uid after they had been deleted",
       ["static"],
     );
+    this.#preemptions = registry.counter("kubelet_preemptions", "[ALPHA] Pods that made room for critical ones", [
+      "preemption_signal",
+    ]);
     this.#rejections = registry.counter("kubelet_admission_rejections_total", "[ALPHA] Pods that were refused", [
       "reason",
     ]);
@@ -121,6 +125,10 @@ export class PodMetrics implements WorkerMetrics {
 
   restarted(pod: IdentifiedPod): void {
     this.#restarts.inc({ static: isStaticPod(pod) ? "true" : "" });
+  }
+
+  preempted(resource: string): void {
+    this.#preemptions.inc({ preemption_signal: resource });
   }
 
   rejected(reason: string): void {

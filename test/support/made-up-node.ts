@@ -18,6 +18,8 @@ export class MadeUpNode implements AsyncDisposable {
   readonly files: MadeUpFiles;
   readonly statistics: NodeStatistics;
   readonly volumes = new Map<string, readonly MeasuredVolume[]>();
+  /** Pods whose volumes can't be measured. */
+  readonly brokenVolumes = new Set<string>();
   readonly layers = new Map<string, bigint>();
   /** Calls that reached the runtime. */
   calls = 0;
@@ -64,6 +66,7 @@ export class MadeUpNode implements AsyncDisposable {
       observed: () => this.#pods.values(),
       measureVolumes: async (uid) => {
         this.measured++;
+        if (this.brokenVolumes.has(uid)) throw new Error("the volume does not answer");
         return this.volumes.get(uid) ?? [];
       },
       settings: {

@@ -151,6 +151,15 @@ test("volumes: measured once in a period, in the background after that, with the
   assert.equal(node.measured, 2);
 });
 
+test("volumes that can't be measured leave the rest as it is", async () => {
+  await using node = new MadeUpNode();
+  const { uid } = node.addPod("db");
+  node.brokenVolumes.add(uid);
+  const [pod] = (await take(node)).pods ?? [];
+  assert.equal(pod?.volume, undefined);
+  assert.equal(pod?.["ephemeral-storage"]?.usedBytes, 4096 + 8192);
+});
+
 test("a period of 0 measures no volumes", async () => {
   await using node = new MadeUpNode({ volumePeriodMs: 0 });
   node.addPod("db");

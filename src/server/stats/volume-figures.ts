@@ -1,4 +1,4 @@
-import { type Clock, KeyedWorkers, Limiter, type TaskScope } from "../../base/index.ts";
+import { type Clock, isAbort, KeyedWorkers, Limiter, type TaskScope } from "../../base/index.ts";
 import type { PodUid } from "../../model/index.ts";
 import type { MeasuredVolume, StatsPorts } from "./ports.ts";
 
@@ -70,7 +70,13 @@ export class VolumeFigures {
 
   async #measure(uid: PodUid, signal: AbortSignal): Promise<void> {
     const { clock, measureVolumes, periodMs, random } = this.#ports;
-    const volumes = await measureVolumes(uid, signal);
+    let volumes = this.#known.get(uid)?.volumes ?? [];
+    try {
+      volumes = await measureVolumes(uid, signal);
+    } catch (error) {
+      // A figure that can't be had is no reason to end the agent; the old one stands until the next round.
+      if (isAbort(error, signal)) throw error;
+    }
     // Not all pods in the same moment the next time either.
     this.#known.set(uid, { at: clock.now(), volumes, dueAt: clock.monotonic() + periodMs * (1 + random()) });
     for (const end of [...(this.#waiting.get(uid) ?? [])]) end();

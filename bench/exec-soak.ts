@@ -1,4 +1,4 @@
-// Thousands of short execs, some given up at once: descriptors and memory of the agent, first and last. Args: execs.
+// Thousands of short execs, some given up at once: descriptors and memory of the agent on the way. Args: execs.
 import { systemClock } from "../src/base/index.ts";
 import { ExecNode, timeExec } from "./lib/exec-node.ts";
 import { holdOf, load, type ProcessHold } from "./lib/process-cost.ts";
@@ -8,7 +8,7 @@ const execs = Number(process.argv[2] ?? 2_000);
 const atOnce = 4;
 const quitEvery = 10;
 /** What is given up is let go of a while later. */
-const settleMs = 45_000;
+const settleMs = 20_000;
 const never = new AbortController().signal;
 
 await using node = await ExecNode.start();
@@ -26,8 +26,8 @@ const run = async (until: number): Promise<ProcessHold> => {
   await systemClock.sleep(settleMs, never);
   return holdOf(node.agent.pid);
 };
-const first = await run(Math.min(200, execs));
-const last = await run(execs);
+const holds: ProcessHold[] = [];
+for (const share of [0.1, 0.5, 1]) holds.push(await run(Math.round(execs * share)));
 console.log(
   JSON.stringify({
     bench: "exec-soak",
@@ -36,8 +36,9 @@ console.log(
     atOnce,
     p50Ms: rounded(quantile(times, 0.5)),
     p99Ms: rounded(quantile(times, 0.99)),
-    files: [first.files, last.files],
-    rssMb: [first.rssMb, last.rssMb],
+    // After a tenth, half, and all of them.
+    files: holds.map(({ files }) => files),
+    rssMb: holds.map(({ rssMb }) => rssMb),
     load: load(),
   }),
 );

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endpointsOf } from "../../../test/support/api-endpoints.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { allOn, apiPorts, FakeViews, TestServer } from "../../../test/support/node-api.ts";
 import { silentLogger, systemClock } from "../../base/index.ts";
 import { ContainerConfig, CriError, PodSandboxConfig, type RuntimeService } from "../../cri/index.ts";
@@ -319,4 +320,37 @@ test("a handler that breaks is a 500 and a line in the log, not the end of the a
   const answer = await server.ask("/broken");
   assert.deepEqual([answer.status, answer.text], [500, "recover from panic situation: - oh no\n"]);
   assert.equal(errors.length, 1);
+});
+
+test("a checkpoint is written where the agent keeps them, and its path is the answer", async () => {
+  const fake = await runtimeWithWeb();
+  const asked: { location: string; timeout: bigint }[] = [];
+  const runtime: RuntimeService = {
+    ...fake.runtime,
+    checkpointContainer: async (request) => {
+      asked.push(request);
+      return {};
+    },
+  };
+  const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
+  const { server } = await start({ rootDir: "/root-dir" }, { runtime, clock });
+  await using _ = server;
+  const path = "/checkpoint/shop/web/main?timeout=7&timeout=300";
+  const { status, text } = await server.ask(path, { method: "POST", headers: { Accept: "application/json" } });
+  assert.equal(status, 200);
+  const { items } = JSON.parse(text) as { items: string[] };
+  assert.match(items[0] ?? "", /^\/root-dir\/checkpoints\/checkpoint-web_shop-main-2026-01-0\dT\d\d:\d4:05.*\.tar$/);
+  assert.deepEqual(
+    asked.map(({ location, timeout }) => [location, timeout]),
+    [[items[0], 300n]],
+  );
+});
+
+test("the heap is a snapshot that developer tools open", async () => {
+  const { server } = await start();
+  await using _ = server;
+  const { status, headers, bytes } = await server.ask("/debug/pprof/heap");
+  assert.deepEqual([status, headers["content-type"]], [200, "application/json"]);
+  assert.match(bytes.subarray(0, 200).toString(), /^\{"snapshot":\{"meta":/);
+  assert.match(bytes.subarray(-20).toString(), /\]\s*\}\s*$/);
 });

@@ -86,7 +86,11 @@ export function reportToApi(
       return (await api.patch(resources.pods, ref, { type: "strategic", body }, signal)) as IdentifiedPod;
     },
     onSynced: parts.onSynced,
-    onSent: (pod) => answers.set(pod.metadata.uid, pod),
+    onSent: (pod) => {
+      const { namespace, name, uid } = pod.metadata;
+      // An answer that comes after the news of the pod's end would never be let go of.
+      if (cluster.pods.get(namespace, name)?.metadata.uid === uid) answers.set(uid, pod);
+    },
     mayDelete: (uid, pod) => {
       const { phase } = pod.status ?? {};
       const isOver = phase === "Succeeded" || phase === "Failed";

@@ -18,6 +18,8 @@ export class MadeUpNode implements AsyncDisposable {
   readonly files: MadeUpFiles;
   readonly statistics: NodeStatistics;
   readonly volumes = new Map<string, readonly MeasuredVolume[]>();
+  /** The runtime tells the image of sandboxes only then. */
+  imageKnown: Promise<void> = Promise.resolve();
   /** Pods whose volumes can't be measured. */
   readonly brokenVolumes = new Set<string>();
   readonly layers = new Map<string, bigint>();
@@ -58,7 +60,10 @@ export class MadeUpNode implements AsyncDisposable {
         osImage: "Some OS",
         architecture: "amd64",
       },
-      sandboxImage: async () => "pause:3",
+      sandboxImage: async () => {
+        await this.imageKnown;
+        return "pause:3";
+      },
       cgroups: cgroupReader({ version: 2, mountPoint: "/cg", controllers: [] }, root),
       naming,
       runtime: this.#runtime(),

@@ -1,17 +1,15 @@
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import { diskFamilies } from "./cadvisor-disks.ts";
 import { type CgroupFamily, sampledFamilies, specFamilies } from "./cadvisor-families.ts";
-import { type CgroupRow, cadvisorRows } from "./cadvisor-rows.ts";
+import type { CgroupRow } from "./cadvisor-rows.ts";
 import { labelText, type MetricText, withLabel } from "./metric-text.ts";
 
 /** /metrics/cadvisor: everything about every cgroup, under the names that dashboards know. */
 export async function writeCadvisorMetrics(
   text: MetricText,
   statistics: NodeStatistics,
-  sandboxImage: string,
-  signal: AbortSignal,
+  rows: readonly CgroupRow[],
 ): Promise<void> {
-  const rows = await cadvisorRows(statistics, sandboxImage, signal);
   writeVersions(text, statistics);
   for (const family of specFamilies) writeFamily(text, family, rows, () => undefined);
   await text.drain();

@@ -4,6 +4,7 @@ import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { metricValue, parseExposition, seriesOf } from "../../../test/support/exposition.ts";
+import { settleFiles } from "../../../test/support/fake-clock.ts";
 import { MadeUpNode } from "../../../test/support/made-up-node.ts";
 import { TestServer } from "../../../test/support/node-api.ts";
 import { type Logger, silentLogger, systemClock, TaskScope } from "../../base/index.ts";
@@ -113,6 +114,40 @@ test("/metrics/cadvisor: machine, pods, sandboxes and containers with the labels
   assert.equal(seriesOf(families, "container_spec_memory_limit_bytes", { id: "/" }).length, 0);
   const root = seriesOf(families, "container_fs_usage_bytes", { id: "/" });
   assert.ok(root.length === 1 && (root[0]?.value ?? 0) > 0);
+});
+
+test("many scrapers at once look into the cgroups once", async () => {
+  await using node = new MadeUpNode();
+  for (let index = 0; index < 10; index++) node.addPod(`pod-${index}`);
+  let goOn = (): void => {};
+  node.imageKnown = new Promise((resolve) => {
+    goOn = resolve;
+  });
+  const { figures, server } = await serve(node);
+  await using _ = server;
+  // What is loaded on first use is there already, so that all of them get as far as the look itself.
+  await Promise.all([figures.statistics(), import("./cadvisor-metrics.ts"), import("./cadvisor-rows.ts")]);
+  const { cgroups } = node.statistics.ports;
+  const look = cgroups.details.bind(cgroups);
+  const looks: string[] = [];
+  cgroups.details = (path) => {
+    looks.push(path);
+    return look(path);
+  };
+  const scrapes = Array.from({ length: 20 }, () => server.ask("/metrics/cadvisor"));
+  const waiting = { path: "metrics/cadvisor" };
+  const isComplete = async (): Promise<boolean> => {
+    const [inFlight] = seriesOf(parseExposition(await figures.main.text()), "kubelet_http_inflight_requests", waiting);
+    return inFlight?.value === scrapes.length;
+  };
+  while (!(await isComplete())) await settleFiles();
+  await settleFiles();
+  goOn();
+  for (const { text } of await Promise.all(scrapes)) {
+    assert.equal(seriesOf(parseExposition(text), "container_memory_rss", { container: "main" }).length, 10);
+  }
+  assert.ok(looks.length > 30);
+  assert.equal(new Set(looks).size, looks.length, "some cgroup was looked into twice");
 });
 
 test("figures without pressure where the kernel has none or the gate is off", async () => {

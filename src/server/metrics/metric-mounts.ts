@@ -1,8 +1,9 @@
-import { type Logger, messageOf } from "../../base/index.ts";
+import { type Logger, messageOf, SharedWork } from "../../base/index.ts";
 import type { Mount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
+import type { CgroupRow } from "./cadvisor-rows.ts";
 import { writeResourceMetrics } from "./resource-metrics.ts";
 import { sendMetrics } from "./send-metrics.ts";
 
@@ -20,6 +21,8 @@ export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
       return undefined;
     }
   };
+  // Looking into every cgroup is dear; who asks at the same time shares it.
+  const looking = new SharedWork<"cgroups", readonly CgroupRow[]>();
   return [
     {
       type: "path",
@@ -53,15 +56,19 @@ export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
       path: "/metrics/cadvisor",
       handle: async (call) => {
         const signal = untilClientLeaves(call.response);
-        const { writeCadvisorMetrics, writeScrapeErrors } = await import("./cadvisor-metrics.ts");
+        const [{ writeCadvisorMetrics, writeScrapeErrors }, { cadvisorRows }] = await Promise.all([
+          import("./cadvisor-metrics.ts"),
+          import("./cadvisor-rows.ts"),
+        ]);
         const taken = await take(async (statistics) => {
-          const [image] = await Promise.all([statistics.sandboxImage(signal), statistics.figures(signal)]);
-          return { statistics, image };
+          const look = async (shared: AbortSignal) =>
+            cadvisorRows(statistics, await statistics.sandboxImage(shared), shared);
+          return { statistics, rows: await looking.join("cgroups", look, signal) };
         }, signal);
         if (signal.aborted) return;
         await sendMetrics(call, async (text) => {
           if (taken === undefined) writeScrapeErrors(text, 1);
-          else await writeCadvisorMetrics(text, taken.statistics, taken.image, signal);
+          else await writeCadvisorMetrics(text, taken.statistics, taken.rows);
         });
       },
     },

@@ -99,8 +99,9 @@ async function removeInterfaces(bridge: string): Promise<void> {
   await run("ip", ["link", "delete", bridge]).catch(ignoreAbsentLink);
 }
 
+/** "Cannot find device" when it was gone before, "No such device" when it goes at the same moment. */
 function ignoreAbsentLink(error: unknown): void {
-  if (!(error instanceof CommandError && /Cannot find device/.test(error.stderr))) throw error;
+  if (!(error instanceof CommandError && /Cannot find device|No such device/.test(error.stderr))) throw error;
 }
 
 async function removeRules(family: string, network: string): Promise<void> {

@@ -34,6 +34,14 @@ test("our pods' chains go with what jumps there; those of a network with a simil
   assert.equal(removalScript(saved(["CNI-aa", "CNI-bb"], rules), "mine"), expected);
 });
 
+test("a chain that nothing jumps to any more goes when it is ours", () => {
+  const inside = (chain: string, network: string): string =>
+    `-A ${chain} ! -d 224.0.0.0/4 -m comment --comment "name: \\"${network}\\" id: \\"1\\"" -j MASQUERADE`;
+  const rules = [inside("CNI-aa", "mine"), inside("CNI-bb", "theirs")];
+  const expected = ["*nat", "-F CNI-aa", "-X CNI-aa", "COMMIT", ""].join("\n");
+  assert.equal(removalScript(saved(["CNI-aa", "CNI-bb"], rules), "mine"), expected);
+});
+
 test("the shared chains go with the last host port", () => {
   const rules = [
     ...shared,

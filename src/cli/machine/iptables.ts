@@ -9,8 +9,10 @@ const sharedChains = [hostPortChain, "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"
 export function removalScript(saved: string, network: string): string | undefined {
   const rules = saved.split("\n").filter((line) => line.startsWith("-A "));
   const marked = rules.filter((rule) => rule.includes(`name: \\"${network}\\"`));
-  // Each pod has chains of its own; what jumps there is marked with the network's name, what is inside not always.
-  const dropped = new Set(marked.map(targetOf).filter((target) => /^CNI-(DN-)?[0-9a-f]+$/.test(target)));
+  // Each pod has chains of its own. What jumps there is marked with the network's name, and what is inside often: the
+  // jump is made last and removed first, so a plugin that was killed in between leaves a chain that nothing jumps to.
+  const touched = marked.flatMap((rule) => [targetOf(rule), chainOf(rule)]);
+  const dropped = new Set(touched.filter((chain) => /^CNI-(DN-)?[0-9a-f]+$/.test(chain)));
   const hostPorts = rules.filter((rule) => chainOf(rule) === hostPortChain);
   if (hostPorts.every((rule) => marked.includes(rule))) {
     for (const chain of sharedChains) if (saved.includes(`\n:${chain} `)) dropped.add(chain);

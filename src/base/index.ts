@@ -4,6 +4,7 @@ export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export { explain, isAbort, messageOf } from "./errors.ts";
 export { FieldReader } from "./field-reader.ts";
+export { destroySession } from "./http2-session.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";
 export {
   type Blocker,

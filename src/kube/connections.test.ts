@@ -80,6 +80,24 @@ describe("connections", () => {
     assert.ok((await second) instanceof ConnectionError, "closing finds connections that are being given up");
   });
 
+  test("closing in the midst of an answer, after goodbyes, does the process no harm", async () => {
+    await using server = await lab.server();
+    for (let round = 0; round < 60; round++) {
+      const clients = await lab.clients(server.url);
+      const held: (() => void)[] = [];
+      server.script = (_, reply) => void held.push(() => reply.json({ metadata: { name: "held" } }));
+      const first = clients.main.get(resources.nodes, { name: "held" }, {}, never);
+      const second = clients.main.update(resources.nodes, { name: "held" }, {}, never).catch((e) => e);
+      await until(() => held.length === 2);
+      server.sayGoaway();
+      await realTime(1);
+      held[0]?.();
+      await first;
+      clients[Symbol.dispose]();
+      assert.ok((await second) instanceof ConnectionError);
+    }
+  });
+
   test("a silent peer is found out by a ping and replaced", async () => {
     const clock = new FakeClock();
     await using server = await lab.server();

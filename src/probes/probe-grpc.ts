@@ -1,4 +1,4 @@
-import { type Clock, formatDuration, messageOf } from "../base/index.ts";
+import { type Clock, destroySession, formatDuration, messageOf } from "../base/index.ts";
 import { goQuote } from "../model/index.ts";
 import { fairDeadline } from "./deadline.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
@@ -32,7 +32,7 @@ export async function probeGrpc(
       const call = { path: "/grpc.health.v1.Health/Check", authority, userAgent: probeUserAgent, timeoutMs, message };
       return judge(await callUnary(session, call, cancel.signal), timeoutMs);
     } finally {
-      session.destroy();
+      destroySession(session);
     }
   } catch (error) {
     if (signal.aborted || !cancel.signal.aborted) throw error;

@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Socket } from "node:net";
-import { type Clock, messageOf, type Timer } from "../../base/index.ts";
+import { type Clock, destroySession, messageOf, type Timer } from "../../base/index.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
 
 export interface Http2Settings {
@@ -24,6 +24,7 @@ export class Http2Connection implements Connection {
   readonly #streams = new Set<ClientHttp2Stream>();
   #settingsSeen = false;
   #retired = false;
+  #ending = false;
   #brokenBy: Error | undefined;
   #heardAt: number;
   #timer: Timer | undefined;
@@ -53,7 +54,7 @@ export class Http2Connection implements Connection {
   }
 
   get isOpen(): boolean {
-    return !this.#session.destroyed;
+    return !this.#ending && !this.#session.destroyed;
   }
 
   get isIdle(): boolean {
@@ -61,7 +62,7 @@ export class Http2Connection implements Connection {
   }
 
   get hasRoom(): boolean {
-    if (this.#retired || this.#session.closed || this.#session.destroyed) return false;
+    if (this.#retired || this.#session.closed || !this.isOpen) return false;
     const allowed = this.#settingsSeen ? this.#session.remoteSettings.maxConcurrentStreams : undefined;
     return this.#streams.size < (allowed ?? streamsBeforeSettings);
   }
@@ -99,7 +100,7 @@ export class Http2Connection implements Connection {
       stream.on("close", () => {
         signal.removeEventListener("abort", onAbort);
         this.#streams.delete(stream);
-        if (this.#retired && this.#streams.size === 0) this.#session.close();
+        if (this.#retired && this.#streams.size === 0) this.#closeSession();
         const unseen = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || stream.id === undefined;
         reject(this.#failure(broken ?? this.#brokenBy, unseen ? "no" : "maybe"));
       });
@@ -124,7 +125,7 @@ export class Http2Connection implements Connection {
     if (this.#retired) return;
     this.#retired = true;
     if (this.#streams.size === 0) {
-      this.#session.close();
+      this.#closeSession();
       return;
     }
     const timer = this.#clock.after(graceMs, () => this.destroy(new Error("the connection was replaced")));
@@ -133,7 +134,14 @@ export class Http2Connection implements Connection {
 
   destroy(reason: Error): void {
     this.#brokenBy ??= reason;
-    this.#session.destroy(reason);
+    if (this.#ending) return;
+    this.#ending = true;
+    destroySession(this.#session, reason);
+  }
+
+  /** Lets what is under way end; like `destroySession`, out of the session's own callbacks. */
+  #closeSession(): void {
+    setImmediate(() => this.#session.close());
   }
 
   readonly #onData = (): void => this.#heard();

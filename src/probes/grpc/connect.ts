@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp } from "node:net";
-import type { Clock } from "../../base/index.ts";
+import { type Clock, destroySession } from "../../base/index.ts";
 import { joinHostPort } from "../http/url.ts";
 
 const firstRetryMs = 100;
@@ -36,12 +36,12 @@ function connectOnce(host: string, port: number, signal: AbortSignal): Promise<C
       settle();
     };
     const onAbort = (): void => {
-      session.destroy();
+      destroySession(session);
       finish(() => reject(signal.reason));
     };
     signal.addEventListener("abort", onAbort, { once: true });
     // Both stay attached: whoever uses the session sees its end on the stream, and an error must not end the process.
-    session.on("error", () => session.destroy());
+    session.on("error", () => destroySession(session));
     session.on("close", () => finish(() => resolve(undefined)));
     session.once("remoteSettings", () => finish(() => resolve(session)));
   });

@@ -1,5 +1,6 @@
 import { connect } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { destroySession } from "../../base/index.ts";
 import type { RequestHeaders } from "./headers.ts";
 import { type Reply, TransportError } from "./reply.ts";
 import { type HttpUrl, joinHostPort } from "./url.ts";
@@ -23,12 +24,12 @@ export function sendHttp2(
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => {
       signal.removeEventListener("abort", onAbort);
-      session.destroy();
+      destroySession(session);
       reject(new TransportError(error instanceof Error ? error.message : String(error), error));
     };
     const onAbort = (): void => {
       reject(signal.reason);
-      session.destroy();
+      destroySession(session);
     };
     signal.addEventListener("abort", onAbort, { once: true });
     session.on("error", fail);
@@ -49,7 +50,7 @@ export function sendHttp2(
         status: head[":status"] ?? 0,
         location: head.location,
         body: stream,
-        close: () => session.destroy(),
+        close: () => destroySession(session),
       });
     });
   });

@@ -57,7 +57,9 @@ test("the whole schema: node, system containers, pod, container", async () => {
   assert.equal(machine.network?.interfaces.length, 1);
   assert.ok((machine.fs?.capacityBytes ?? 0) > 0 && (machine.fs?.inodes ?? 0) > 0);
   assert.equal(machine.runtime?.imageFs?.usedBytes, 123_456);
-  assert.deepEqual(machine.runtime?.containerFs, machine.runtime?.imageFs);
+  // What is free on the real disk changes between the two looks.
+  const steady = (fs: typeof machine.fs) => ({ ...fs, availableBytes: 0, inodesFree: 0 });
+  assert.deepEqual(steady(machine.runtime?.containerFs), steady(machine.runtime?.imageFs));
   assert.deepEqual([machine.rlimit?.maxpid, machine.rlimit?.curproc], [32_768, 345]);
 
   assert.equal(pods?.length, 1);

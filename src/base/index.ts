@@ -21,6 +21,7 @@ export { type LogFields, type Logger, silentLogger } from "./log.ts";
 export { toDescriptor } from "./log-stream.ts";
 export { defaultLogSettings, type LogSettings, LogWriter } from "./log-writer.ts";
 export { Pause } from "./pause.ts";
+export { savePrivateFile } from "./private-file.ts";
 export { type ProgramCommand, runProgram } from "./run-program.ts";
 export { SerialByKey } from "./serial-by-key.ts";
 export { SharedWork } from "./shared-work.ts";

@@ -1,6 +1,5 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
-import { type Clock, type Logger, messageOf, Pause } from "../base/index.ts";
+import { readFile } from "node:fs/promises";
+import { type Clock, type Logger, messageOf, Pause, savePrivateFile } from "../base/index.ts";
 import type { IdentifiedPod, Pod } from "../model/index.ts";
 
 /** How long the API may take to say which pods it wants before the last known ones are started without it. */
@@ -67,9 +66,7 @@ export class ApiSource {
 
   async #save(pods: readonly IdentifiedPod[]): Promise<void> {
     try {
-      await mkdir(dirname(this.#checkpoint), { recursive: true, mode: 0o700 });
-      await writeFile(`${this.#checkpoint}.new`, JSON.stringify(pods), { mode: 0o600 });
-      await rename(`${this.#checkpoint}.new`, this.#checkpoint);
+      await savePrivateFile(this.#checkpoint, JSON.stringify(pods));
     } catch (error) {
       const problem = "Could not keep the list of pods on disk; without the API they would not start after a reboot";
       this.#ports.log.error(problem, error, { path: this.#checkpoint });

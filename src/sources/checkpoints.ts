@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, messageOf } from "../base/index.ts";
+import { type Logger, messageOf, savePrivateFile } from "../base/index.ts";
 
 /** One manifest as it was when it was last good. */
 interface Checkpoint {
@@ -43,12 +43,7 @@ export class Checkpoints {
     const checkpoint: Checkpoint = { source: this.#source, place, manifest: text };
     try {
       if ((await this.#read(path))?.manifest === text) return;
-      await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-      const temporary = `${path}.tmp`;
-      await writeFile(temporary, JSON.stringify(checkpoint), { mode: 0o600, flush: true });
-      // A temporary file left by an earlier run keeps its own mode.
-      await chmod(temporary, 0o600);
-      await rename(temporary, path);
+      await savePrivateFile(path, JSON.stringify(checkpoint));
     } catch (error) {
       this.#log.error("Cannot save the last good version of a manifest", error, { manifest: place, path });
     }

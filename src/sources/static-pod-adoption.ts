@@ -1,6 +1,5 @@
-import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
-import { type Logger, messageOf } from "../base/index.ts";
+import { readFile } from "node:fs/promises";
+import { type Logger, messageOf, savePrivateFile } from "../base/index.ts";
 import { configHashAnnotation, containerHash, deepFreeze, type IdentifiedPod } from "../model/index.ts";
 
 /** A static pod that the runtime has containers of. */
@@ -63,12 +62,8 @@ export class StaticPodAdoption {
   }
 
   async #save(): Promise<void> {
-    const temporary = `${this.#path}.tmp`;
     try {
-      await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-      await writeFile(temporary, JSON.stringify(Object.fromEntries(this.#adopted)), { mode: 0o600, flush: true });
-      await chmod(temporary, 0o600);
-      await rename(temporary, this.#path);
+      await savePrivateFile(this.#path, JSON.stringify(Object.fromEntries(this.#adopted)));
     } catch (error) {
       this.#log.error("Cannot save which static pods were taken over from another agent", error, { path: this.#path });
     }

@@ -90,12 +90,12 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
 
   test("a terminal, its size, and what is typed", async () => {
     const flags = "input=1&output=1&error=1&tty=1";
-    const script = "stty size; read answer; stty size; echo $answer";
+    const resized = 'while [ "$(stty size)" = "$first" ]; do sleep 0.1; done';
+    const script = `first=$(stty size); echo $first; ${resized}; stty size; read answer; echo $answer`;
     const command = await remoteCommand(execTarget(["sh", "-c", script], flags), { stdin: true, tty: true });
     using _ = command.connection;
     await eventually(async () => command.stdout.text.includes("\r\n"), "the first size", 20_000);
     await command.resize?.write('{"Width":123,"Height":45}');
-    await systemClock.sleep(300, never);
     await command.stdin?.write("typed\n");
     assert.equal(await command.exitCode(), 0);
     assert.match(command.stdout.text, /45 123\r\n/);

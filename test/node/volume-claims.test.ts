@@ -7,6 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { resources } from "../../src/kube/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
+import { goWithout } from "../support/missing.ts";
 import { VolumeCluster } from "../support/volume-cluster.ts";
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
@@ -90,7 +91,7 @@ describe("claims and objects of a cluster on a real node", () => {
     try {
       device = execFileSync("losetup", ["--show", "-f", disk], { encoding: "utf8" }).trim();
     } catch (error) {
-      return t.skip(`this machine gives no loop device: ${String(error)}`);
+      return goWithout(t, `this machine gives no loop device: ${String(error)}`);
     }
     try {
       await volumes.bind("disk", { local: { path: device }, volumeMode: "Block", nodeAffinity: here });

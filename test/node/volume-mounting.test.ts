@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { loadSyscalls, mountFlags, readMounts } from "../../src/host/index.ts";
 import type { Container, Pod, PodSpec, Volume, VolumeMount } from "../../src/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
+import { goWithout } from "../support/missing.ts";
 import { statusOf, TestNode } from "../support/test-node.ts";
 
 const hugePageCount = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
@@ -209,11 +210,11 @@ describe("how volumes are mounted", () => {
 
   test("huge pages, where the kernel has them to give", async (t) => {
     const before = await readFile(hugePageCount, "utf8").catch(() => undefined);
-    if (before === undefined) return t.skip("this kernel has no huge pages of 2 MiB");
+    if (before === undefined) return goWithout(t, "this kernel has no huge pages of 2 MiB");
     await writeFile(hugePageCount, String(Number(before) + 4)).catch(() => {});
     try {
       if (Number(await readFile(hugePageCount, "utf8")) < Number(before) + 4) {
-        return t.skip("this machine gives no huge pages");
+        return goWithout(t, "this machine gives no huge pages");
       }
       const pod = await run("huge", {
         containers: [

@@ -125,15 +125,12 @@ describe("cgroup version 1", () => {
     const { throttling, cpuQuotaMicroseconds } = reader.details(pod);
     assert.deepEqual([throttling, cpuQuotaMicroseconds], [undefined, undefined]);
   });
+});
 
-  test("this machine's own top, if it has that version", async (t) => {
-    const layout = await readCgroupLayout();
-    if (layout.version === 2) return t.skip("this machine has version 2");
-    const { cpu, memory } = cgroupReader(layout).usage("/");
-    assert.ok((cpu?.usageNanoseconds ?? 0) > 0);
-    assert.ok((memory?.workingSetBytes ?? 0) > 0);
-    assert.ok((memory?.limitBytes ?? 0) > (memory?.workingSetBytes ?? 0));
-  });
+test("this machine's own top", async () => {
+  const { cpu, memory } = cgroupReader(await readCgroupLayout()).usage("/");
+  assert.ok((cpu?.usageNanoseconds ?? 0) > 0);
+  assert.ok((memory?.workingSetBytes ?? 0) > 0);
 });
 
 describe("cgroup version 2", () => {

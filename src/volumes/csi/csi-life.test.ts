@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { testNodeName } from "../../../test/support/csi-cluster.ts";
 import { CsiNode, claimed, driver, targetOf } from "../../../test/support/csi-node.ts";
+import { goWithout } from "../../../test/support/missing.ts";
 import { podWithVolumes } from "../../../test/support/volume-node.ts";
 import { isMountPoint } from "../../host/index.ts";
 import { uidOf } from "../../model/index.ts";
@@ -108,7 +109,7 @@ test("block volumes: staged, published, mapped to a device of the pod, and back"
     execFileSync("truncate", ["-s", "8M", file]);
     state.device = execFileSync("losetup", ["--show", "-f", file], { encoding: "utf8" }).trim();
   } catch (error) {
-    t.skip(`no loop device: ${String(error)}`);
+    goWithout(t, `no loop device: ${String(error)}`);
     return;
   }
   try {

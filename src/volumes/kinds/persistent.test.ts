@@ -4,6 +4,7 @@ import { mkdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { MemoryClaims } from "../../../test/support/memory-claims.ts";
+import { goWithout } from "../../../test/support/missing.ts";
 import { eventually, podWithVolumes, VolumeNode, type VolumeNodeOptions } from "../../../test/support/volume-node.ts";
 import { isMountPoint, loadSyscalls, type RunTool, readMounts, runTool, ToolError } from "../../host/index.ts";
 import { type PersistentVolumeSpec, uidOf, type Volume } from "../../model/index.ts";
@@ -293,7 +294,7 @@ function loopDisk(t: TestContext, node: VolumeNode): string | undefined {
     t.after(() => execFileSync("losetup", ["-d", device]));
     return device;
   } catch (error) {
-    t.skip(`no loop device: ${String(error)}`);
+    goWithout(t, `no loop device: ${String(error)}`);
     return undefined;
   }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { CsiNode } from "../../../test/support/csi-node.ts";
+import { goWithout } from "../../../test/support/missing.ts";
 import { podWithVolumes, VolumeNode } from "../../../test/support/volume-node.ts";
 import { loadSyscalls } from "../../host/index.ts";
 import { uidOf } from "../../model/index.ts";
@@ -66,7 +67,7 @@ test("the size of a device", needsRoot, async (t) => {
   try {
     device = execFileSync("losetup", ["--show", "-f", file], { encoding: "utf8" }).trim();
   } catch (error) {
-    t.skip(`no loop device: ${String(error)}`);
+    goWithout(t, `no loop device: ${String(error)}`);
     return;
   }
   try {

@@ -23,6 +23,9 @@ const units = {
   timeoutMs: 120_000,
   files: [...find("src"), ...find("scripts"), ...find("test/contract")],
 };
+/** Each runs for NODELET_FUZZ_SECONDS and prints its seed. */
+const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
+const fuzzers = { concurrency: 2, timeoutMs: 200_000 + fuzzSeconds * 1_000, files: find("test/fuzz") };
 const scenarioFiles = find("test/node");
 const looksForTraces = (file) => readFileSync(join(root, file), "utf8").includes("support/traces.ts");
 const scenarios = [
@@ -36,6 +39,7 @@ const mostRetried = 8;
 const canRunScenarios = prepare();
 if (words.length === 0) check();
 run(units);
+run(fuzzers);
 if (canRunScenarios) for (const kind of scenarios) run(kind);
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 if (total.passed + total.failed === 0) {

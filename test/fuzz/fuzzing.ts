@@ -1,0 +1,160 @@
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+import { systemClock } from "../../src/base/index.ts";
+import { seededRandom } from "../support/seeded-random.ts";
+
+/** What a fuzzer has while it runs. */
+export interface FuzzRun {
+  /** The same numbers for the same seed. */
+  readonly random: FuzzRandom;
+  /** True until the time is over or something has gone wrong: `while (run.goesOn()) …`. */
+  goesOn(): boolean;
+  /** Fires when the time is over. */
+  readonly signal: AbortSignal;
+}
+
+export interface FuzzOptions {
+  /** Longest time the event loop may be kept by work of ours; a busy machine does not count. */
+  readonly standstillMs?: number;
+}
+
+/** How late a look at the loop may be because the machine is busy, as a multiple of what our own work may take. */
+const busyMachineFactor = 40;
+const lookEveryMs = 20;
+const defaultStandstillMs = 500;
+const defaultSeconds = 20;
+/** Set-up and clean-up beside the fuzzing itself. */
+const aroundItMs = 60_000;
+
+/**
+ * Registers a test that runs for NODELET_FUZZ_SECONDS (20) from the seed NODELET_FUZZ_SEED (a new one each time), which
+ * it prints. Fails by what `run` throws, and by any exception that nobody caught and any standstill of the event loop.
+ */
+export function fuzzTest(name: string, run: (fuzz: FuzzRun) => Promise<void>, options: FuzzOptions = {}): void {
+  const seconds = positive(process.env["NODELET_FUZZ_SECONDS"]) ?? defaultSeconds;
+  test(name, { timeout: seconds * 1_000 + aroundItMs }, async (context) => {
+    const seed = positive(process.env["NODELET_FUZZ_SEED"]) ?? (systemClock.now() % 0x7fff_ffff) + 1;
+    const repeat = `NODELET_FUZZ_SEED=${seed} NODELET_FUZZ_SECONDS=${seconds}`;
+    context.diagnostic(repeat);
+    try {
+      await runWatched(seed, seconds * 1_000, run, options);
+    } catch (error) {
+      throw new Error(`${name}: failed; try again with ${repeat}`, { cause: error });
+    }
+  });
+}
+
+/** Exported for the test of itself. */
+export async function runWatched(
+  seed: number,
+  ms: number,
+  run: (fuzz: FuzzRun) => Promise<void>,
+  { standstillMs = defaultStandstillMs }: FuzzOptions = {},
+): Promise<void> {
+  const problems: unknown[] = [];
+  const over = new AbortController();
+  const note = (problem: unknown): void => {
+    problems.push(problem);
+    over.abort();
+  };
+  const onUncaught = (error: unknown): void => note(new Error("nobody caught an exception", { cause: error }));
+  process.on("uncaughtException", onUncaught);
+  process.on("unhandledRejection", onUncaught);
+  const watch = new StandstillWatch(standstillMs, note);
+  const deadline = systemClock.after(ms, () => over.abort());
+  try {
+    const goesOn = (): boolean => !over.signal.aborted;
+    await run({ random: new FuzzRandom(seed), goesOn, signal: over.signal });
+    // What was begun last may still fail.
+    await systemClock.sleep(lookEveryMs, new AbortController().signal);
+  } catch (error) {
+    problems.push(error);
+  } finally {
+    deadline.cancel();
+    watch.stop();
+    process.off("uncaughtException", onUncaught);
+    process.off("unhandledRejection", onUncaught);
+  }
+  if (problems.length === 1) throw problems[0];
+  if (problems.length > 1) throw new AggregateError(problems.slice(0, 10), `${problems.length} problems`);
+}
+
+/** Looks again and again; a late look with as much processor time spent by this process is a standstill of our making. */
+class StandstillWatch {
+  readonly #limitMs: number;
+  readonly #onStandstill: (error: Error) => void;
+  #timer = systemClock.after(0, () => {});
+
+  constructor(limitMs: number, onStandstill: (error: Error) => void) {
+    this.#limitMs = limitMs;
+    this.#onStandstill = onStandstill;
+    this.#look(systemClock.monotonic(), process.cpuUsage());
+  }
+
+  #look(before: number, usedBefore: NodeJS.CpuUsage): void {
+    this.#timer = systemClock.after(lookEveryMs, () => {
+      const lateMs = systemClock.monotonic() - before - lookEveryMs;
+      const { user, system } = process.cpuUsage(usedBefore);
+      const ownMs = (user + system) / 1_000;
+      // Work of ours that waits rather than computes holds the loop just as well, only longer than any busy machine.
+      if ((lateMs > this.#limitMs && ownMs > this.#limitMs) || lateMs > this.#limitMs * busyMachineFactor) {
+        const found = `${lateMs.toFixed()} ms, ${ownMs.toFixed()} ms of them busy`;
+        this.#onStandstill(new Error(`the event loop stood still for ${found}; wanted at most ${this.#limitMs} ms`));
+      }
+      this.#look(systemClock.monotonic(), process.cpuUsage());
+    });
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
+}
+
+/** Choices that a seed repeats. */
+export class FuzzRandom {
+  readonly #next: () => number;
+
+  constructor(seed: number) {
+    this.#next = seededRandom(seed);
+  }
+
+  /** From 0 to below 1. */
+  fraction(): number {
+    return this.#next();
+  }
+
+  /** A whole number from 0 to below `end`. */
+  below(end: number): number {
+    return Math.floor(this.#next() * end);
+  }
+
+  chance(probability: number): boolean {
+    return this.#next() < probability;
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.below(items.length)];
+    if (item === undefined) throw new Error("nothing to pick from");
+    return item;
+  }
+
+  bytes(length: number): Buffer {
+    return Buffer.from(Array.from({ length }, () => this.below(256)));
+  }
+
+  /** Text of a few characters or many, drawn from `alphabet`. */
+  text(longest: number, alphabet = "abcXYZ019-._~/%$() \t\u00e9\u3042\u{1f600}"): string {
+    const characters = [...alphabet];
+    return Array.from({ length: this.below(longest + 1) }, () => this.pick(characters)).join("");
+  }
+}
+
+/** Descriptors of this process: files, sockets, pipes. To compare before and after. */
+export function openDescriptors(): number {
+  return readdirSync("/proc/self/fd").length;
+}
+
+function positive(text: string | undefined): number | undefined {
+  const value = Number(text);
+  return Number.isFinite(value) && value > 0 ? value : undefined;
+}

@@ -1,6 +1,6 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { FieldReader } from "../base/index.ts";
+import { FieldReader, saveFile } from "../base/index.ts";
 
 /** When the agent first saw an image and last saw a container use it; wall-clock milliseconds, 0: never. */
 export interface ImageAge {
@@ -39,10 +39,8 @@ export class ImageAgeFile implements ImageAgeStore {
   }
 
   async save(ages: ReadonlyMap<string, ImageAge>, now: number): Promise<void> {
-    const temporary = `${this.#path}.tmp`;
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o750 });
-    await writeFile(temporary, JSON.stringify({ savedAt: now, images: Object.fromEntries(ages) }), { mode: 0o600 });
-    await rename(temporary, this.#path);
+    await saveFile(this.#path, JSON.stringify({ savedAt: now, images: Object.fromEntries(ages) }), 0o600);
   }
 
   /** A file that is absent or unreadable means that nothing is known: every image counts as just seen. */

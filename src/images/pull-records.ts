@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { FieldReader } from "../base/index.ts";
+import { FieldReader, saveFile } from "../base/index.ts";
 
 /** Which credentials an image was pulled with; the kubelet's own format, so that either agent can read the other's. */
 export interface PulledRecord {
@@ -99,12 +99,7 @@ function recordPath(directory: string, key: string): string {
 }
 
 async function writeRecord(directory: string, key: string, record: object): Promise<void> {
-  const path = recordPath(directory, key);
-  const temporary = `${path}.tmp`;
-  await using file = await open(temporary, "w", 0o600);
-  await file.writeFile(`${JSON.stringify(record)}\n`);
-  await file.sync();
-  await rename(temporary, path);
+  await saveFile(recordPath(directory, key), `${JSON.stringify(record)}\n`, 0o600);
 }
 
 function withoutEmpty({

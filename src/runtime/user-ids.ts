@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { saveFile } from "../base/index.ts";
 import type { IdentifiedPod, PodUid } from "../model/index.ts";
 import type { IdRange } from "./mapping/index.ts";
 
@@ -81,14 +82,7 @@ export class UserIds {
     };
     const path = this.#file(uid);
     await mkdir(join(this.#podsDir, uid), { recursive: true, mode: 0o750 });
-    const file = await open(`${path}.new`, "w", 0o644);
-    try {
-      await file.writeFile(JSON.stringify({ uidMappings: [mapping], gidMappings: [mapping] }));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(`${path}.new`, path);
+    await saveFile(path, JSON.stringify({ uidMappings: [mapping], gidMappings: [mapping] }), 0o644);
   }
 
   #file(uid: string): string {

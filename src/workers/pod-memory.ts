@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Logger } from "../base/index.ts";
+import { type Logger, saveFile } from "../base/index.ts";
 import type { PodUid } from "../model/index.ts";
 import type { PodMemory, PodMemoryPort } from "./ports.ts";
 
@@ -41,7 +41,7 @@ export class PodMemoryFiles implements PodMemoryPort {
     const earlier = this.#underWay.get(uid);
     if (this.#newest.get(uid) === text) return earlier;
     this.#newest.set(uid, text);
-    const write = this.#write(uid, text, earlier);
+    const write = this.#write(uid, text, isOver(memory), earlier);
     this.#underWay.set(uid, write);
     await write;
     if (this.#underWay.get(uid) === write) this.#underWay.delete(uid);
@@ -53,14 +53,17 @@ export class PodMemoryFiles implements PodMemoryPort {
     await this.#underWay.get(uid);
   }
 
-  async #write(uid: PodUid, text: string, earlier: Promise<void> | undefined): Promise<void> {
+  async #write(uid: PodUid, text: string, over: boolean, earlier: Promise<void> | undefined): Promise<void> {
     await earlier;
     if (this.#newest.get(uid) !== text) return;
     const path = this.#path(uid);
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-      await writeFile(`${path}.new`, text, { mode: 0o600 });
-      await rename(`${path}.new`, path);
+      if (over) await saveFile(path, text, 0o600);
+      else {
+        await writeFile(`${path}.new`, text, { mode: 0o600 });
+        await rename(`${path}.new`, path);
+      }
     } catch (error) {
       this.#newest.delete(uid);
       this.#log.error("Could not save a pod's memory; a restart of the agent would forget its status", error, { path });
@@ -70,4 +73,12 @@ export class PodMemoryFiles implements PodMemoryPort {
   #path(uid: PodUid): string {
     return join(this.#podsDir, uid, "nodelet.json");
   }
+}
+
+/**
+ * That a pod has ended must outlive a loss of power, or it would run again. What is said of a running pod is about
+ * containers that don't outlive it either, and is not worth a wait for the disk at every change.
+ */
+function isOver({ status }: PodMemory): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
 }

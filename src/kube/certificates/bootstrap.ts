@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isAbort, messageOf } from "../../base/index.ts";
+import { isAbort, messageOf, saveFile } from "../../base/index.ts";
 import type { KubeClient } from "../client.ts";
 import { withDeadline } from "../transport/index.ts";
 import type { CertificateTemplate } from "./facts.ts";
@@ -63,7 +63,7 @@ async function keyIn(certDir: string, file: string): Promise<string> {
   } catch {
     const key = await makeKey();
     await mkdir(certDir, { recursive: true, mode: 0o755 });
-    await writeFile(file, key, { mode: 0o600 });
+    await saveFile(file, key, 0o600);
     return key;
   }
 }

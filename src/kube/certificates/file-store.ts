@@ -1,6 +1,6 @@
-import { lstat, mkdir, open, readFile, rename, rm, stat, symlink } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { type Clock, type Logger, messageOf } from "../../base/index.ts";
+import { lstat, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type Clock, type Logger, messageOf, saveFile, syncDirectory } from "../../base/index.ts";
 import { type KeptCertificate, keptCertificate } from "./facts.ts";
 
 export interface FileStoreSettings {
@@ -49,11 +49,13 @@ export class CertificateFileStore {
     await this.#checkLink(this.currentPath);
     await mkdir(this.#settings.directory, { recursive: true, mode: 0o755 });
     const path = this.#path(`-${localTime(this.#clock.now())}.pem`);
-    await writeSynced(path, `${kept.certificate}${kept.key}`);
+    await saveFile(path, `${kept.certificate}${kept.key}`, 0o600);
     const updated = this.#path("-updated.pem");
     await rm(updated, { force: true });
     await symlink(path, updated);
     await rename(updated, this.currentPath);
+    // The server may know the old certificate no more: the switch must outlive a loss of power.
+    await syncDirectory(this.#settings.directory);
     return kept;
   }
 
@@ -96,19 +98,6 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const unfinished = join(dirname(path), `.${path.slice(path.lastIndexOf("/") + 1)}.new`);
-  await rm(unfinished, { force: true });
-  const file = await open(unfinished, "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(unfinished, path);
 }
 
 /** 2026-01-31-23-59-59, by the machine's own time zone. */

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
-import { type Clock, type Logger, messageOf } from "../../base/index.ts";
+import { type Clock, type Logger, messageOf, saveFile } from "../../base/index.ts";
 import { type ClusterAccess, LiveMaterial, loadKubeconfig } from "../access/index.ts";
 import { certificatesIn } from "./facts.ts";
 
@@ -65,8 +65,5 @@ export async function writeKubeconfig(file: string, access: ClusterAccess, pemFi
     "current-context": "default-context",
   });
   await mkdir(dirname(file), { recursive: true, mode: 0o755 });
-  const unfinished = `${file}.new`;
-  await writeFile(unfinished, text, { mode: 0o600 });
-  await chmod(unfinished, 0o600);
-  await rename(unfinished, file);
+  await saveFile(file, text, 0o600);
 }

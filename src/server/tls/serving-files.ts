@@ -1,6 +1,6 @@
-import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import type { Clock, Logger } from "../../base/index.ts";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, type Logger, saveFile } from "../../base/index.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
 export interface ServingFiles {
@@ -33,17 +33,10 @@ export async function servingFiles(
   const { certificate, key } = await makeSelfSigned(hostName, clock.now());
   await mkdir(certDir, { recursive: true, mode: 0o755 });
   // The key first: a certificate without it could not be mended by the next start.
-  await writeWhole(files.keyFile, key, 0o600);
-  await writeWhole(files.certFile, certificate, 0o644);
+  await saveFile(files.keyFile, key, 0o600);
+  await saveFile(files.certFile, certificate, 0o644);
   log.info("Using self-signed cert", files);
   return files;
-}
-
-async function writeWhole(path: string, text: string, mode: number): Promise<void> {
-  const unfinished = join(dirname(path), `.${path.slice(path.lastIndexOf("/") + 1)}.new`);
-  await writeFile(unfinished, text, { mode });
-  await chmod(unfinished, mode);
-  await rename(unfinished, path);
 }
 
 async function isReadable(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
-import { readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { readFile, unlink } from "node:fs/promises";
+import { saveFile } from "../../base/index.ts";
 import { isMissing } from "../../host/index.ts";
 
 /** What is known of a CSI volume on disk; enough to have its driver take it away after a restart, without the API. */
@@ -11,9 +12,7 @@ export interface VolumeRecord {
 
 /** Writes the record in the form that the Go kubelet writes, complete or not at all. */
 export async function writeRecord(path: string, fields: Readonly<Record<string, string>>): Promise<void> {
-  const temporary = temporaryOf(path);
-  await writeFile(temporary, `${JSON.stringify(fields)}\n`, { mode: 0o644 });
-  await rename(temporary, path);
+  await saveFile(path, `${JSON.stringify(fields)}\n`, 0o644);
 }
 
 /** Removes the record, and what a crash left of an attempt to write it. */

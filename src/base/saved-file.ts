@@ -1,0 +1,39 @@
+import { chmod, mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Writes a file that only we may read: whole or not at all, and still there after a loss of power. */
+export async function savePrivateFile(path: string, text: string): Promise<void> {
+  await makeLastingDirectory(dirname(path), 0o700);
+  await saveFile(path, text, 0o600);
+}
+
+/**
+ * Replaces a file, or makes it: whoever reads it finds the old text or the new one, whole, even when the power fails
+ * at any moment, and the new one once this has resolved. The directory must be there. One writer at a time.
+ */
+export async function saveFile(path: string, text: string, mode: number): Promise<void> {
+  const unfinished = `${path}.tmp`;
+  {
+    await using file = await open(unfinished, "w", mode);
+    await file.writeFile(text);
+    // What an earlier run left unfinished keeps its own mode.
+    await chmod(unfinished, mode);
+    // Without this, the new name may reach the disk before the text does, and lead to an empty file.
+    await file.sync();
+  }
+  await rename(unfinished, path);
+  await syncDirectory(dirname(path));
+}
+
+/** Makes a directory and those above it; they outlive a loss of power, and so may what is saved in them. */
+async function makeLastingDirectory(path: string, mode: number): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
+}
+
+/** Names live in the directory: a file that was made, renamed or removed is so for good only once this is done. */
+export async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, "r");
+  await directory.sync();
+}

@@ -1,4 +1,4 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { type Clock, type Logger, onAbort, type TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import {
   type CertificateFigures,
@@ -66,7 +66,7 @@ export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promis
   };
   const door = await openClusterDoor({ ...parts, settings, log }, scope);
   const { clients } = door;
-  scope.signal.addEventListener("abort", () => clients[Symbol.dispose](), { once: true });
+  onAbort(scope.signal, () => clients[Symbol.dispose]());
   const follow = <Kind extends KubeObject, Kept>(
     resource: Resource<Kind>,
     fieldSelector: string | undefined,

@@ -1,4 +1,4 @@
-import type { TaskScope } from "../base/index.ts";
+import { onAbort, type TaskScope, untilAborted } from "../base/index.ts";
 
 /** An orderly end: asked for from outside, not caused by a failure. */
 class StopRequest extends Error {
@@ -23,19 +23,16 @@ export class Ending {
   /** Ends the agent when a task of the scope fails; stopping the scope is no failure. */
   follow(scope: TaskScope): void {
     const { signal } = scope;
-    const onAbort = (): void => {
+    onAbort(signal, () => {
       const stopped = signal.reason instanceof DOMException && signal.reason.name === "AbortError";
       if (!stopped) this.#controller.abort(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
+    });
   }
 
   /** Resolves with the reason of an orderly end, rejects with the failure otherwise. */
   async reached(): Promise<string> {
     const { signal } = this.#controller;
-    if (!signal.aborted) {
-      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-    }
+    await untilAborted(signal);
     if (signal.reason instanceof StopRequest) return signal.reason.message;
     throw signal.reason;
   }

@@ -1,5 +1,5 @@
 import { normalize } from "node:path";
-import { type Clock, type Logger, TaskScope } from "../base/index.ts";
+import { type Clock, type Logger, onAbort, TaskScope } from "../base/index.ts";
 import { type AgentConfig, NODELET_VERSION } from "../config/index.ts";
 import { claimDirectory, ensureDirectory, readCgroupLayout, readMachine, readSwaps } from "../host/index.ts";
 import { Figures, HealthRegistry, type LogVerbosity, type NodeApiPorts } from "../server/index.ts";
@@ -44,9 +44,7 @@ const logBlockedMs = 2 * 60_000;
 export async function runAgent(config: AgentConfig, around: AgentSurroundings, stop: AbortSignal): Promise<void> {
   const { log } = around;
   const ending = new Ending();
-  const onStop = (): void => ending.request("asked to stop");
-  stop.addEventListener("abort", onStop, { once: true });
-  if (stop.aborted) onStop();
+  using _ = onAbort(stop, () => ending.request("asked to stop"));
   try {
     await startAndWork(config, around, ending);
   } catch (error) {
@@ -54,8 +52,6 @@ export async function runAgent(config: AgentConfig, around: AgentSurroundings, s
     // The start gave up because the agent ends; only the ending knows whether that is a failure.
     log.debug(2, "The start was given up", { error });
     await ending.reached();
-  } finally {
-    stop.removeEventListener("abort", onStop);
   }
   log.info("Stopped; containers keep running");
 }
@@ -161,12 +157,10 @@ function giveSignsOfLife(
     logControl.stalledMs >= logBlockedMs ? { state: "failed", reason: "logging blocked" } : { state: "ok" },
   );
   const service = new ServiceManager(around.service.notifySocket, log);
-  const sayStopping = (): void => {
+  onAbort(ending.signal, () => {
     log.info("Stopping", { why: ending.signal.reason });
     scope.spawn("say stopping", () => service.tell({ stopping: true, status: "Stopping" }));
-  };
-  if (ending.signal.aborted) sayStopping();
-  else ending.signal.addEventListener("abort", sayStopping, { once: true });
+  });
 
   if (!config.gates.enabled("SystemdWatchdog")) return service;
   const setting = watchdogSetting(around.service, around.pid);

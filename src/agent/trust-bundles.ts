@@ -1,4 +1,4 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { type Clock, type Logger, type TaskScope, withDeadline } from "../base/index.ts";
 import { Informer, resources, withoutManagedFields } from "../kube/index.ts";
 import type { V1beta1ClusterTrustBundle } from "../model/index.ts";
 import type { TrustBundles } from "../volumes/index.ts";
@@ -45,15 +45,6 @@ async function syncedWithin(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const patience = new AbortController();
-  const stop = (): void => patience.abort(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  const late = new Error("ClusterTrustBundle informer has not yet synced");
-  const timer = clock.after(bundlesKnownMs, () => patience.abort(late));
-  try {
-    await bundles.synced(patience.signal);
-  } finally {
-    timer.cancel();
-    signal.removeEventListener("abort", stop);
-  }
+  const late = (): Error => new Error("ClusterTrustBundle informer has not yet synced");
+  await withDeadline(clock, bundlesKnownMs, late, signal, (bounded) => bundles.synced(bounded));
 }

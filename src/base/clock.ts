@@ -1,3 +1,5 @@
+import { onAbort } from "./signals.ts";
+
 /** The only place that reads real time. Everything else is handed a Clock, so that tests can hand in their own. */
 export interface Clock {
   /** Wall-clock milliseconds since 1970; may jump when the machine's time is set. */
@@ -25,16 +27,15 @@ export const systemClock: Clock = {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
         () => {
-          signal.removeEventListener("abort", onAbort);
+          listening[Symbol.dispose]();
           resolve();
         },
         Math.min(Math.max(ms, 0), longestTimerMs),
       );
-      function onAbort(): void {
+      const listening = onAbort(signal, () => {
         clearTimeout(timer);
         reject(signal.reason);
-      }
-      signal.addEventListener("abort", onAbort, { once: true });
+      });
     });
   },
   after(ms, action) {

@@ -1,4 +1,5 @@
 // Ground: time, tasks, queues, logging. Knows nothing of Kubernetes.
+export { mapAtMost } from "./at-most.ts";
 export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
@@ -25,5 +26,6 @@ export { type ProgramCommand, runProgram } from "./run-program.ts";
 export { saveFile, savePrivateFile, syncDirectory } from "./saved-file.ts";
 export { SerialByKey } from "./serial-by-key.ts";
 export { SharedWork } from "./shared-work.ts";
+export { LinkedSignal, onAbort, unlessAborted, untilAborted, withDeadline } from "./signals.ts";
 export { TaskScope } from "./task-scope.ts";
 export { TokenBucket } from "./token-bucket.ts";

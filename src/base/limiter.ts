@@ -1,3 +1,5 @@
+import { onAbort } from "./signals.ts";
+
 /** At most `limit` holders at once; the others wait in order. The limit may change while in use. */
 export class Limiter {
   #limit: number;
@@ -36,16 +38,15 @@ export class Limiter {
     await new Promise<void>((resolve, reject) => {
       const waiter: Waiter = {
         admit: () => {
-          signal.removeEventListener("abort", onAbort);
+          listening[Symbol.dispose]();
           resolve();
         },
       };
-      const onAbort = (): void => {
+      this.#waiting.push(waiter);
+      const listening = onAbort(signal, () => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
         reject(signal.reason);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(waiter);
+      });
     });
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { onAbort } from "./signals.ts";
 
 /**
  * Runs work under a signal that fires `ms` after the given one: for calls that are better finished than cut off when
@@ -13,14 +14,12 @@ export async function lingering<Result>(
   signal.throwIfAborted();
   const late = new AbortController();
   let timer: { cancel(): void } | undefined;
-  const onAbort = (): void => {
+  using _ = onAbort(signal, () => {
     timer = clock.after(ms, () => late.abort(signal.reason));
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
+  });
   try {
     return await work(late.signal);
   } finally {
     timer?.cancel();
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { onAbort } from "./signals.ts";
 
 /** A wait that can be cut short: for loops that run rarely, but at once when somebody has reason to ask. */
 export class Pause {
@@ -15,12 +16,12 @@ export class Pause {
     await new Promise<void>((resolve) => {
       const end = (): void => {
         timer.cancel();
-        signal.removeEventListener("abort", end);
+        listening[Symbol.dispose]();
         this.#end = undefined;
         resolve();
       };
       const timer = this.#clock.after(ms, end);
-      signal.addEventListener("abort", end, { once: true });
+      const listening = onAbort(signal, end);
       this.#end = end;
     });
   }

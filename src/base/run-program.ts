@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Clock } from "./clock.ts";
 import { messageOf } from "./errors.ts";
+import { onAbort } from "./signals.ts";
 
 export interface ProgramCommand {
   readonly program: string;
@@ -29,7 +30,7 @@ export function runProgram(command: ProgramCommand, clock: Clock, signal: AbortS
     let complaint = "";
     const finish = (settle: () => void): void => {
       timer.cancel();
-      signal.removeEventListener("abort", onAbort);
+      listening[Symbol.dispose]();
       settle();
     };
     const kill = (reason: unknown): void => {
@@ -38,9 +39,8 @@ export function runProgram(command: ProgramCommand, clock: Clock, signal: AbortS
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
       finish(() => reject(reason));
     };
-    const onAbort = (): void => kill(signal.reason);
     const timer = clock.after(timeLimitMs, () => kill(new Error(`did not answer within ${timeLimitMs / 1_000} s`)));
-    signal.addEventListener("abort", onAbort, { once: true });
+    const listening = onAbort(signal, () => kill(signal.reason));
     child.stdout.on("data", (chunk: Buffer) => {
       answer.push(chunk);
       answerBytes += chunk.length;

@@ -1,3 +1,5 @@
+import { onAbort } from "./signals.ts";
+
 /**
  * Runs one piece of work for everybody who asks for the same key at the same time. Who aborts leaves at once and the
  * work goes on for the others; the last one to leave stops it and waits until it has ended.
@@ -9,20 +11,19 @@ export class SharedWork<Key, Result> {
     signal.throwIfAborted();
     const run = this.#running.get(key) ?? this.#start(key, work);
     run.waiters++;
-    let onAbort: () => void = () => {};
+    let leave: (left: "left" | Promise<"left">) => void = () => {};
     const left = new Promise<"left">((resolve) => {
-      // Synchronous, so that whoever asks next never joins work that is being torn down.
-      onAbort = () => {
-        run.waiters--;
-        if (run.waiters > 0) return resolve("left");
-        this.#forget(key, run);
-        run.controller.abort(signal.reason);
-        resolve(run.ended.then(() => "left"));
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
+      leave = resolve;
+    });
+    // Synchronous, so that whoever asks next never joins work that is being torn down.
+    using _ = onAbort(signal, () => {
+      run.waiters--;
+      if (run.waiters > 0) return leave("left");
+      this.#forget(key, run);
+      run.controller.abort(signal.reason);
+      leave(run.ended.then(() => "left"));
     });
     const outcome = await Promise.race([run.ended, left]);
-    signal.removeEventListener("abort", onAbort);
     if (signal.aborted || outcome === "left") throw signal.reason;
     run.waiters--;
     if (outcome.type === "failed") throw outcome.error;

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { isAbort } from "./errors.ts";
+import { onAbort } from "./signals.ts";
 
 /**
  * Owns background tasks. Leaving the scope (`await using`, or `stop()`) aborts its signal and waits for every task.
@@ -8,16 +9,13 @@ import { isAbort } from "./errors.ts";
 export class TaskScope implements AsyncDisposable {
   readonly #controller = new AbortController();
   readonly #running = new Set<Promise<void>>();
-  readonly #parent: AbortSignal | undefined;
-  readonly #onParentAbort = (): void => this.#controller.abort(this.#parent?.reason);
+  readonly #link: Disposable;
 
   /** With a parent signal, the scope stops when the parent does. */
   constructor(parent?: AbortSignal) {
-    this.#parent = parent;
     // A scope has as many tasks as there is work, and each listens; Node would take more than ten for a leak.
     setMaxListeners(0, this.#controller.signal);
-    if (parent?.aborted) this.#onParentAbort();
-    else parent?.addEventListener("abort", this.#onParentAbort, { once: true });
+    this.#link = onAbort(parent, () => this.#controller.abort(parent?.reason));
   }
 
   get signal(): AbortSignal {
@@ -46,7 +44,7 @@ export class TaskScope implements AsyncDisposable {
 
   /** Aborts every task and resolves when all have ended. Safe to call more than once. */
   async stop(): Promise<void> {
-    this.#parent?.removeEventListener("abort", this.#onParentAbort);
+    this.#link[Symbol.dispose]();
     this.#controller.abort(new DOMException("scope stopped", "AbortError"));
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }

@@ -1,4 +1,5 @@
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { onAbort } from "../base/index.ts";
 import { CriError, toCriError } from "./errors.ts";
 import type { MethodDefinition, RequestOf, ResponseOf } from "./services.ts";
 
@@ -50,10 +51,6 @@ export class GrpcChannel {
     signal?.throwIfAborted();
     this.#refuseIfClosed(operation);
     return await new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        call.cancel();
-        reject(signal?.reason);
-      };
       const call = this.#client.makeUnaryRequest(
         `/${service}/${method.name}`,
         (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
@@ -62,14 +59,17 @@ export class GrpcChannel {
         metadataOf(headers),
         deadline === undefined ? {} : { deadline },
         (error, response) => {
-          signal?.removeEventListener("abort", onAbort);
+          listening[Symbol.dispose]();
           this.#active.delete(call);
           if (error !== null) reject(toCriError(operation, error));
           else resolve(response as ResponseOf<Method>);
         },
       );
       this.#active.add(call);
-      signal?.addEventListener("abort", onAbort, { once: true });
+      const listening = onAbort(signal, () => {
+        call.cancel();
+        reject(signal?.reason);
+      });
     });
   }
 
@@ -93,15 +93,13 @@ export class GrpcChannel {
     // Cancelling a stream nobody reads any more still emits an error, which must not become an uncaught one.
     call.on("error", () => {});
     this.#active.add(call);
-    const onAbort = (): void => call.cancel();
-    signal?.addEventListener("abort", onAbort, { once: true });
+    using _ = onAbort(signal, () => call.cancel());
     try {
       for await (const message of call) yield message as ResponseOf<Method>;
     } catch (error) {
       signal?.throwIfAborted();
       throw toCriError(operation, error);
     } finally {
-      signal?.removeEventListener("abort", onAbort);
       this.#active.delete(call);
       call.cancel();
     }

@@ -1,3 +1,5 @@
+import { onAbort } from "../base/index.ts";
+
 /** Items from whoever pushes to the one who drains; the end comes after everything pushed before it. */
 export class HintQueue<Item, Ending> {
   readonly #items: Item[] = [];
@@ -22,22 +24,17 @@ export class HintQueue<Item, Ending> {
 
   /** Throws the signal's reason when aborted. */
   async *drain(signal: AbortSignal): AsyncGenerator<Item, Ending> {
-    const onAbort = (): void => this.#wake();
-    signal.addEventListener("abort", onAbort);
-    try {
-      for (;;) {
-        signal.throwIfAborted();
-        const item = this.#items.shift();
-        if (item !== undefined) yield item;
-        else if (this.#outcome === undefined) {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        } else if ("error" in this.#outcome) throw this.#outcome.error;
-        else return this.#outcome.ending;
-      }
-    } finally {
-      signal.removeEventListener("abort", onAbort);
+    using _ = onAbort(signal, () => this.#wake());
+    for (;;) {
+      signal.throwIfAborted();
+      const item = this.#items.shift();
+      if (item !== undefined) yield item;
+      else if (this.#outcome === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      } else if ("error" in this.#outcome) throw this.#outcome.error;
+      else return this.#outcome.ending;
     }
   }
 }

@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../base/index.ts";
+import { type Clock, LinkedSignal } from "../base/index.ts";
 import {
   type ContainerConfig,
   ContainerEventType,
@@ -182,10 +182,8 @@ export class Containers {
 
   async #exitsWithin(container: ContainerRecord, ms: number, signal: AbortSignal): Promise<boolean> {
     if (container.life.step === "exited") return true;
-    const waiting = new AbortController();
-    const onAbort = (): void => waiting.abort(signal.reason);
+    using waiting = new LinkedSignal(signal);
     const onExit = (): void => waiting.abort(exitSeen);
-    signal.addEventListener("abort", onAbort, { once: true });
     container.exited.add(onExit);
     try {
       signal.throwIfAborted();
@@ -195,7 +193,6 @@ export class Containers {
       if (error === exitSeen) return true;
       throw error;
     } finally {
-      signal.removeEventListener("abort", onAbort);
       container.exited.delete(onExit);
     }
   }

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/index.ts";
 import type { ContainerEventResponse } from "../cri/index.ts";
 
 /** Hands every event to every open stream. */
@@ -18,8 +19,7 @@ export class EventHub {
   /** Events from now on, until the signal aborts; then throws its reason. */
   async *stream(signal: AbortSignal): AsyncGenerator<ContainerEventResponse, never> {
     const stream = { queue: [] as ContainerEventResponse[], wake: () => {} };
-    const onAbort = (): void => stream.wake();
-    signal.addEventListener("abort", onAbort);
+    using _ = onAbort(signal, () => stream.wake());
     this.#streams.add(stream);
     try {
       for (;;) {
@@ -34,7 +34,6 @@ export class EventHub {
       }
     } finally {
       this.#streams.delete(stream);
-      signal.removeEventListener("abort", onAbort);
     }
   }
 }

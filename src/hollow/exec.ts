@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import { type Clock, onAbort } from "../base/index.ts";
 import { CriError, type ExecSyncResponse } from "../cri/index.ts";
 import { FakeProcess } from "./fake-process.ts";
 import type { ContainerRecord } from "./records.ts";
@@ -46,12 +46,11 @@ export async function execSync(exec: Exec, clock: Clock, signal: AbortSignal): P
         write: () => {},
         exited: resolve,
       });
-      const onAbort = (): void => reject(signal.reason);
       const onContainerExit = (): void => process.kill();
-      signal.addEventListener("abort", onAbort, { once: true });
+      const listening = onAbort(signal, () => reject(signal.reason));
       container.exited.add(onContainerExit);
       clean.push(() => {
-        signal.removeEventListener("abort", onAbort);
+        listening[Symbol.dispose]();
         container.exited.delete(onContainerExit);
         process.kill();
       });

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../base/index.ts";
+import { type Clock, LinkedSignal, onAbort, unlessAborted } from "../base/index.ts";
 import {
   type CallOptions,
   type ContainerConfig,
@@ -239,27 +239,25 @@ export class FakeRuntime {
     const life = this.#life.signal;
     if (life.aborted) throw new CriError("Unavailable", operation, "cannot reach the container runtime: it is down");
     const { clock, requestTimeoutMs } = this.#traits;
-    const ending = new AbortController();
-    const onAbort = (): void => ending.abort(signal?.reason);
-    const onDeath = (): void => ending.abort(new CriError("Unavailable", operation, "Connection dropped", life.reason));
-    signal?.addEventListener("abort", onAbort, { once: true });
-    life.addEventListener("abort", onDeath, { once: true });
+    using ending = new LinkedSignal(signal);
+    using _ = onAbort(life, () =>
+      ending.abort(new CriError("Unavailable", operation, "Connection dropped", life.reason)),
+    );
     const allowedMs = timeoutMs ?? deadlineMs(operation, request, requestTimeoutMs);
     const late = (): void => ending.abort(new CriError("DeadlineExceeded", operation, "context deadline exceeded"));
     const timer = allowedMs === undefined ? undefined : clock.after(allowedMs, late);
     try {
       const podUid = this.faults.isEmpty ? undefined : podUidOf(request, this.#sandboxes, this.#containers);
       const context: CallContext = { caller: ending.signal, life };
-      return await endedBy(ending.signal, async () => {
+      const answer = async (): Promise<Response> => {
         await this.faults.strike("before", operation, podUid, ending.signal);
         const response = await work(context);
         await this.faults.strike("after", operation, podUid, ending.signal);
         return response;
-      });
+      };
+      return await unlessAborted(answer(), ending.signal);
     } finally {
       timer?.cancel();
-      signal?.removeEventListener("abort", onAbort);
-      life.removeEventListener("abort", onDeath);
     }
   }
 
@@ -269,18 +267,12 @@ export class FakeRuntime {
     const life = this.#life.signal;
     if (life.aborted) throw new CriError("Unavailable", "getContainerEvents", "the runtime is down");
     if (this.#traits.events === "absent") unimplemented("getContainerEvents");
-    const ending = new AbortController();
-    const onAbort = (): void => ending.abort(signal?.reason);
-    const onDeath = (): void => ending.abort(new CriError("Unavailable", "getContainerEvents", "Connection dropped"));
-    signal?.addEventListener("abort", onAbort, { once: true });
-    life.addEventListener("abort", onDeath, { once: true });
-    try {
-      await this.faults.strike("before", "getContainerEvents", undefined, ending.signal);
-      yield* this.#events.stream(ending.signal);
-    } finally {
-      signal?.removeEventListener("abort", onAbort);
-      life.removeEventListener("abort", onDeath);
-    }
+    using ending = new LinkedSignal(signal);
+    using _ = onAbort(life, () =>
+      ending.abort(new CriError("Unavailable", "getContainerEvents", "Connection dropped")),
+    );
+    await this.faults.strike("before", "getContainerEvents", undefined, ending.signal);
+    yield* this.#events.stream(ending.signal);
   }
 }
 
@@ -289,19 +281,4 @@ function newLife(): AbortController {
   const life = new AbortController();
   setMaxListeners(0, life.signal);
   return life;
-}
-
-/** The outcome of the work, or the signal's reason if that comes first; the work may then end unheard. */
-async function endedBy<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  let stopListening = (): void => {};
-  const ended = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    stopListening = () => signal.removeEventListener("abort", onAbort);
-  });
-  try {
-    return await Promise.race([ended, work()]);
-  } finally {
-    stopListening();
-  }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import { type Clock, onAbort } from "../base/index.ts";
 import { type CriCode, CriError, type CriOperation } from "../cri/index.ts";
 
 /** Where in a call a fault strikes. */
@@ -95,13 +95,11 @@ async function eitherAborts(done: AbortSignal, signal: AbortSignal): Promise<voi
   signal.throwIfAborted();
   if (done.aborted) return;
   await new Promise<void>((resolve, reject) => {
+    const links = [done, signal].map((each) => onAbort(each, () => settle()));
     const settle = (): void => {
-      done.removeEventListener("abort", settle);
-      signal.removeEventListener("abort", settle);
+      for (const link of links) link[Symbol.dispose]();
       if (signal.aborted) reject(signal.reason);
       else resolve();
     };
-    done.addEventListener("abort", settle);
-    signal.addEventListener("abort", settle);
   });
 }

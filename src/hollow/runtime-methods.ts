@@ -1,3 +1,4 @@
+import { mapAtMost } from "../base/index.ts";
 import {
   CriError,
   type PodSandboxStatusResponse,
@@ -13,6 +14,9 @@ import type { RuntimeTraits } from "./options.ts";
 import type { ContainerRecord, SandboxRecord } from "./records.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import { containerStats, sandboxStats } from "./stats.ts";
+
+/** Containers of one sandbox that end at the same time, as in a real runtime. */
+const stopsAtOnce = 64;
 
 type UnaryOperation = Exclude<keyof RuntimeService, "getContainerEvents">;
 
@@ -47,7 +51,7 @@ export function runtimeMethods(ports: MethodPorts): RuntimeMethods {
     for (const each of found) containers.remove(each);
   }
   async function killAll(found: readonly ContainerRecord[], context: CallContext): Promise<void> {
-    await Promise.all(found.map((each) => containers.stop(each, 0n, context)));
+    await mapAtMost(stopsAtOnce, found, (each) => containers.stop(each, 0n, context));
   }
 
   return {

@@ -1,16 +1,10 @@
-import type { Clock, Logger, TokenBucket } from "../base/index.ts";
+import { type Clock, type Logger, type TokenBucket, withDeadline } from "../base/index.ts";
 import type { DeleteOptions, ListMeta } from "../model/index.ts";
 import type { Credentials } from "./access/index.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
 import { readText } from "./body.ts";
 import { type KubeObject, type ObjectRef, pathOf, type Resource } from "./resources.ts";
-import {
-  ConnectionError,
-  type HttpRequest,
-  type HttpResponse,
-  type Transport,
-  withDeadline,
-} from "./transport/index.ts";
+import { ConnectionError, type HttpRequest, type HttpResponse, type Transport } from "./transport/index.ts";
 
 export interface ListOptions {
   readonly fieldSelector?: string | undefined;

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isAbort, messageOf, saveFile } from "../../base/index.ts";
+import { isAbort, messageOf, saveFile, withDeadline } from "../../base/index.ts";
 import type { KubeClient } from "../client.ts";
-import { withDeadline } from "../transport/index.ts";
 import type { CertificateTemplate } from "./facts.ts";
 import type { CertificateFileStore } from "./file-store.ts";
 import { type IssuePorts, issueCertificate } from "./issue.ts";

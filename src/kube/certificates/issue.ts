@@ -1,9 +1,8 @@
-import { type Clock, type Logger, TaskScope } from "../../base/index.ts";
+import { type Clock, type Logger, TaskScope, withDeadline } from "../../base/index.ts";
 import type { CertificateSigningRequest } from "../../model/index.ts";
 import { ApiError, isAlreadyExists, isNotFound } from "../api-error.ts";
 import type { KubeClient } from "../client.ts";
 import { type Resource, resources } from "../resources.ts";
-import { withDeadline } from "../transport/index.ts";
 import { Informer } from "../watch/index.ts";
 import { certificatesIn } from "./facts.ts";
 import { isSameRequest } from "./signing-request.ts";

@@ -1,7 +1,6 @@
 import { createSecureContext, type SecureContext } from "node:tls";
-import { type Clock, isAbort, type Logger, messageOf, SharedWork } from "../../base/index.ts";
+import { type Clock, isAbort, type Logger, messageOf, SharedWork, withDeadline } from "../../base/index.ts";
 import type { ClientCertificate, Credentials } from "../access/credentials.ts";
-import { withDeadline } from "./deadline.ts";
 import { type DialTarget, dial } from "./dial.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
 import { Http2Connection, type Http2Settings } from "./http2-connection.ts";

@@ -1,0 +1,58 @@
+/**
+ * `Promise.all` over a collection whose size is not ours: at most `limit` pieces of work at once, results in order.
+ * After a failure nothing new is begun; what runs is waited for, then the first failure is thrown.
+ */
+export async function mapAtMost<Item, Result>(
+  limit: number,
+  items: Iterable<Item>,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  await inTurns(limit, items, async (item, index) => {
+    try {
+      results[index] = await work(item);
+    } catch (error) {
+      failure ??= { error };
+    }
+    return failure === undefined;
+  });
+  if (failure !== undefined) throw failure.error;
+  return results;
+}
+
+/** `Promise.allSettled` over a collection whose size is not ours: at most `limit` pieces of work at once. */
+export async function settleAtMost<Item, Result>(
+  limit: number,
+  items: Iterable<Item>,
+  work: (item: Item) => Promise<Result>,
+): Promise<PromiseSettledResult<Result>[]> {
+  const results: PromiseSettledResult<Result>[] = [];
+  await inTurns(limit, items, async (item, index) => {
+    try {
+      results[index] = { status: "fulfilled", value: await work(item) };
+    } catch (reason) {
+      results[index] = { status: "rejected", reason };
+    }
+    return true;
+  });
+  return results;
+}
+
+/** `step` tells whether to go on; it never rejects. */
+async function inTurns<Item>(
+  limit: number,
+  items: Iterable<Item>,
+  step: (item: Item, index: number) => Promise<boolean>,
+): Promise<void> {
+  const waiting = [...items].entries();
+  let goesOn = true;
+  const lane = async (): Promise<void> => {
+    // The iterator is shared: each lane takes the next item that nobody has.
+    for (const [index, item] of waiting) {
+      goesOn = (await step(item, index)) && goesOn;
+      if (!goesOn) return;
+    }
+  };
+  await Promise.all(Array.from({ length: limit }, lane));
+}

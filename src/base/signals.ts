@@ -1,0 +1,80 @@
+import type { Clock } from "./clock.ts";
+
+/**
+ * Calls `act` once when the signal aborts, at once where it already has. Dispose of the answer as soon as the work is
+ * over: signals of a daemon live as long as it does, and whatever still listens to them is kept as long.
+ */
+export function onAbort(signal: AbortSignal | undefined, act: () => void): Disposable {
+  if (signal === undefined) return deaf;
+  if (signal.aborted) {
+    act();
+    return deaf;
+  }
+  signal.addEventListener("abort", act, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", act) };
+}
+
+const deaf: Disposable = { [Symbol.dispose]: () => {} };
+
+/** A signal that fires with any of those given, or by its own `abort`; for as long as it is not disposed of. */
+export class LinkedSignal implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #links: readonly Disposable[];
+
+  constructor(...parents: readonly (AbortSignal | undefined)[]) {
+    this.#links = parents.map((parent) => onAbort(parent, () => this.#controller.abort(parent?.reason)));
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  [Symbol.dispose](): void {
+    for (const link of this.#links) link[Symbol.dispose]();
+  }
+}
+
+/** Runs work under a signal that fires with the given one or after `ms`, with the reason that `late` makes. */
+export async function withDeadline<Result>(
+  clock: Clock,
+  ms: number,
+  late: () => unknown,
+  signal: AbortSignal,
+  work: (bounded: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted();
+  using bounded = new LinkedSignal(signal);
+  const timer = clock.after(ms, () => bounded.abort(late()));
+  try {
+    return await work(bounded.signal);
+  } finally {
+    timer.cancel();
+  }
+}
+
+/**
+ * The outcome of `work`, or the signal's reason as soon as it aborts. The work itself goes on: for what can't be cut
+ * off. Its later failure is nobody's any more.
+ */
+export async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  let listening = deaf;
+  const aborted = new Promise<never>((_, reject) => {
+    listening = onAbort(signal, () => reject(signal.reason));
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    listening[Symbol.dispose]();
+  }
+}
+
+/** Resolves when the signal aborts. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    onAbort(signal, resolve);
+  });
+}

@@ -84,7 +84,7 @@ export async function startLocalApi(options: LocalApiOptions = {}): Promise<Loca
   const stops = [runNamespaces(world, authority.certPem), runGarbageCollection(world)];
   if (options.binder !== "off") stops.push(runBinder(world));
   const approvesKubelets = options.approveKubelets !== "off";
-  stops.push(runSigner({ world, authority, scope, log, approvesKubelets }));
+  stops.push(runSigner({ world, authority, scope, log, approvesKubelets, ownHosts: hosts }));
   runEventExpiry(world, scope);
   const bootstrapper = { name: "system:bootstrap:nodelet", groups: ["system:bootstrappers"] };
   const staticTokens = new Map([[bootstrapToken, bootstrapper]]);

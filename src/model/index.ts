@@ -1,4 +1,6 @@
 // Pod identity, spec, status, quantities: types and pure functions shared by every part of the agent.
+
+export { type ApiReference, apiReferences } from "./api-references.ts";
 export {
   type CgroupNaming,
   cgroupNamed,

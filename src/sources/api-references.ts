@@ -1,4 +1,4 @@
-import type { Container, Pod, PodSpec, Problem, Volume, VolumeProjection } from "../model/index.ts";
+import { type ApiReference, apiReferences, type Pod, type PodSpec, type Problem } from "../model/index.ts";
 
 /** What a pod from a manifest may refer to although it lives outside the pod. */
 export interface ApiReferencePolicy {
@@ -8,24 +8,13 @@ export interface ApiReferencePolicy {
   readonly allow: readonly ("configmaps" | "secrets")[];
 }
 
-interface Reference {
-  readonly field: string;
-  /** The API resource, with how it is reached where that is not obvious. */
-  readonly resource: string;
-  readonly kind: "configmaps" | "secrets" | "other";
-}
-
 /** Why this pod cannot run from a manifest, or undefined. Only the first reason is given. */
 export function apiReferenceProblem({ spec }: Pod, policy: ApiReferencePolicy): Problem | undefined {
   if (spec === undefined) return undefined;
   if (!policy.prevent) return withoutGate(spec);
-  const isAllowed = ({ kind }: Reference): boolean => kind !== "other" && policy.allow.includes(kind);
-  for (const find of [serviceAccount, secrets, configMaps, resourceClaims, volumes]) {
-    const reference = find(spec).find((found) => !isAllowed(found));
-    if (reference === undefined) continue;
-    return problem(reference.field, `static pods may not reference ${reference.resource}`);
-  }
-  return undefined;
+  const isAllowed = ({ kind }: ApiReference): boolean => kind !== "other" && policy.allow.includes(kind);
+  const reference = apiReferences(spec).find((found) => !isAllowed(found));
+  return reference && problem(reference.field, `static pods may not reference ${reference.resource}`);
 }
 
 function withoutGate(spec: PodSpec): Problem | undefined {
@@ -43,114 +32,4 @@ function withoutGate(spec: PodSpec): Problem | undefined {
 
 function problem(field: string, message: string): Problem {
   return { severity: "error", field, message };
-}
-
-function serviceAccount({ serviceAccountName }: PodSpec): readonly Reference[] {
-  return serviceAccountName ? [{ field: "spec.serviceAccountName", resource: "serviceaccounts", kind: "other" }] : [];
-}
-
-function resourceClaims({ resourceClaims: claims = [] }: PodSpec): readonly Reference[] {
-  return claims.length > 0 ? [{ field: "spec.resourceClaims", resource: "resourceclaims", kind: "other" }] : [];
-}
-
-function secrets(spec: PodSpec): readonly Reference[] {
-  const fields = [
-    ...(spec.imagePullSecrets ?? []).map(({ name }, index) => [name, `spec.imagePullSecrets[${index}]`] as const),
-    ...containers(spec).flatMap(([{ env = [], envFrom = [] }, path]) => [
-      ...envFrom.map(({ secretRef }, index) => [secretRef?.name, `${path}.envFrom[${index}].secretRef`] as const),
-      ...env.map(
-        ({ valueFrom }, index) =>
-          [valueFrom?.secretKeyRef?.name, `${path}.env[${index}].valueFrom.secretKeyRef`] as const,
-      ),
-    ]),
-    ...(spec.volumes ?? []).flatMap((volume, index) =>
-      secretsOfVolume(volume).map(([name, field]) => [name, `spec.volumes[${index}].${field}`] as const),
-    ),
-  ];
-  return fields.filter(([name]) => name).map(([, field]) => ({ field, resource: "secrets", kind: "secrets" }));
-}
-
-type Named = readonly [name: string | undefined, field: string];
-
-function secretsOfVolume(volume: Volume): readonly Named[] {
-  const { projected } = volume;
-  return [
-    [volume.azureFile?.secretName, "azureFile.secretName"],
-    [volume.cephfs?.secretRef?.name, "cephfs.secretRef"],
-    [volume.cinder?.secretRef?.name, "cinder.secretRef"],
-    [volume.flexVolume?.secretRef?.name, "flexVolume.secretRef"],
-    ...(projected?.sources ?? []).map(
-      ({ secret }, index): Named => [secret?.name, `projected.sources[${index}].secret`],
-    ),
-    [volume.rbd?.secretRef?.name, "rbd.secretRef"],
-    [volume.secret?.secretName, "secret"],
-    [volume.scaleIO?.secretRef?.name, "scaleIO.secretRef"],
-    [volume.iscsi?.secretRef?.name, "iscsi.secretRef"],
-    [volume.storageos?.secretRef?.name, "storageos.secretRef"],
-    [volume.csi?.nodePublishSecretRef?.name, "csi.nodePublishSecretRef"],
-  ];
-}
-
-function configMaps(spec: PodSpec): readonly Reference[] {
-  const fields: readonly Named[] = [
-    ...containers(spec).flatMap(([{ env = [], envFrom = [] }, path]): readonly Named[] => [
-      ...envFrom.map(
-        ({ configMapRef }, index): Named => [configMapRef?.name, `${path}.envFrom[${index}].configMapRef`],
-      ),
-      ...env.map(
-        ({ valueFrom }, index): Named => [
-          valueFrom?.configMapKeyRef?.name,
-          `${path}.env[${index}].valueFrom.configMapKeyRef`,
-        ],
-      ),
-    ]),
-    ...(spec.volumes ?? []).flatMap(({ projected, configMap }, index): readonly Named[] => [
-      ...(projected?.sources ?? []).map(
-        (source, at): Named => [source.configMap?.name, `spec.volumes[${index}].projected.sources[${at}].configMap`],
-      ),
-      [configMap?.name, `spec.volumes[${index}].configMap`],
-    ]),
-  ];
-  return fields.filter(([name]) => name).map(([, field]) => ({ field, resource: "configmaps", kind: "configmaps" }));
-}
-
-const volumeReferences = [
-  ["csi", "csidrivers (via CSI volumes)"],
-  ["glusterfs", "endpoints (via glusterFS volumes)"],
-  ["persistentVolumeClaim", "persistentvolumeclaims"],
-  ["ephemeral", "persistentvolumeclaims (via ephemeral volumes)"],
-  ["azureFile", "secrets (via azureFile volumes)"],
-] as const;
-
-const projectionReferences: readonly (readonly [keyof VolumeProjection, string])[] = [
-  ["serviceAccountToken", "serviceaccounts (via projected volumes)"],
-  ["clusterTrustBundle", "clustertrustbundles"],
-  ["podCertificate", "podcertificates"],
-];
-
-function volumes(spec: PodSpec): readonly Reference[] {
-  return (spec.volumes ?? []).flatMap((volume, index) => {
-    const path = `spec.volumes[${index}]`;
-    const own = volumeReferences
-      .filter(([source]) => volume[source] !== undefined)
-      .map(([source, resource]): Reference => ({ field: `${path}.${source}`, resource, kind: "other" }));
-    const projected = (volume.projected?.sources ?? []).flatMap((source, at) =>
-      projectionReferences
-        .filter(([kind]) => source[kind] !== undefined)
-        .map(
-          ([kind, resource]): Reference => ({
-            field: `${path}.projected.sources[${at}].${kind}`,
-            resource,
-            kind: "other",
-          }),
-        ),
-    );
-    return [...own, ...projected];
-  });
-}
-
-function containers(spec: PodSpec): readonly (readonly [Container, string])[] {
-  return (["initContainers", "containers", "ephemeralContainers"] as const).flatMap((list) =>
-    (spec[list] ?? []).map((container, index) => [container, `spec.${list}[${index}]`] as const),
-  );
 }

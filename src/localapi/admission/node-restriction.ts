@@ -1,7 +1,7 @@
-import { configMirrorAnnotation, jsonEqual } from "../../model/index.ts";
+import { apiReferences, configMirrorAnnotation, jsonEqual, type PodSpec } from "../../model/index.ts";
 import { forbidden } from "../api-error.ts";
 import { listAt, objectAt, stringAt } from "../json.ts";
-import { nodes, pods } from "../kinds/index.ts";
+import { nodes, persistentVolumeClaims, pods, resourceSlices } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { User, World } from "../rest/world.ts";
 
@@ -25,9 +25,6 @@ export function nodeMayCreate(pod: ApiObject, user: User, world: World): void {
   }
   const spec = objectAt(pod, "spec");
   if (spec["nodeName"] !== node) refuse(`node "${node}" can only create pods with spec.nodeName set to itself`);
-  if (stringAt(spec, "serviceAccountName") !== "") {
-    refuse(`node "${node}" can not create pods that reference a service account`);
-  }
   const [owner, ...others] = pod.metadata.ownerReferences ?? [];
   const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner ?? {};
   if (others.length > 0 || apiVersion !== "v1" || kind !== "Node" || name !== node) {
@@ -40,6 +37,8 @@ export function nodeMayCreate(pod: ApiObject, user: User, world: World): void {
   if (uid !== found?.metadata.uid) {
     refuse(`node ${node} UID mismatch: expected ${found?.metadata.uid ?? ""} got ${uid ?? ""}`);
   }
+  const [reference] = apiReferences(spec as unknown as PodSpec);
+  if (reference !== undefined) refuse(`node "${node}" can not create pods that reference ${reference.resource}`);
 }
 
 const touches = {
@@ -55,10 +54,44 @@ export function nodeMayTouchPod(pod: ApiObject, user: User, touch: keyof typeof 
   throw forbidden(pods, pod.metadata.name ?? "", why);
 }
 
-export function nodeMayNotRelabel(pod: ApiObject, old: ApiObject, user: User): void {
+/** What would draw the pod to others, or give the node leave to read more than the pod's own claims. */
+const statusOfOthers = ["resourceClaimStatuses", "extendedResourceClaimStatus"];
+
+/** A node tells how its pods are; what they are and which claims are theirs is not its to say. */
+export function nodeMayReport(pod: ApiObject, old: ApiObject, user: User): void {
   const node = nodeOf(user);
-  if (node === undefined || jsonEqual(pod.metadata.labels ?? {}, old.metadata.labels ?? {})) return;
-  throw forbidden(pods, old.metadata.name ?? "", `node "${node}" cannot update labels through pod status`);
+  if (node === undefined) return;
+  const refuse = (why: string): never => {
+    throw forbidden(pods, old.metadata.name ?? "", `node "${node}" cannot update ${why}`);
+  };
+  if (!jsonEqual(pod.metadata.labels ?? {}, old.metadata.labels ?? {})) refuse("labels through pod status");
+  for (const field of statusOfOthers) {
+    if (!jsonEqual(objectAt(pod, "status")[field], objectAt(old, "status")[field])) refuse(`status.${field}`);
+  }
+}
+
+const claimStatusOfNodes = ["capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"];
+
+/** A node tells how large it made the volume of a claim, and nothing else about the claim. */
+export function nodeMayReportClaim(claim: ApiObject, old: ApiObject, user: User): void {
+  const node = nodeOf(user);
+  if (node === undefined || jsonEqual(withoutReport(claim), withoutReport(old))) return;
+  const why = `node "${node}" is not allowed to update fields other than status.quantity and status.conditions`;
+  throw forbidden(persistentVolumeClaims, old.metadata.name ?? "", why);
+}
+
+function withoutReport(claim: ApiObject): object {
+  const { resourceVersion, managedFields, ...metadata } = claim.metadata;
+  const status = Object.entries(objectAt(claim, "status")).filter(([field]) => !claimStatusOfNodes.includes(field));
+  return { ...claim, metadata, status: Object.fromEntries(status) };
+}
+
+/** A node announces and withdraws devices of its own alone. */
+export function nodeMayWriteSlice(slice: ApiObject, user: User, touch: "create" | "update" | "delete"): void {
+  const node = nodeOf(user);
+  if (node === undefined || stringAt(slice, "spec", "nodeName") === node) return;
+  const why = `can only ${touch} ResourceSlice with the same NodeName as the requesting node`;
+  throw forbidden(resourceSlices, slice.metadata.name ?? "", why);
 }
 
 const kubernetesLabels = new Set([

@@ -1,17 +1,27 @@
 import type { Clock } from "../../base/index.ts";
 import { ApiError } from "../api-error.ts";
-import { pods, serviceAccounts } from "../kinds/index.ts";
+import { type Kind, nodes, pods, secrets, serviceAccounts } from "../kinds/index.ts";
 import { keyOf } from "../object.ts";
 import type { User } from "../rest/world.ts";
 import type { Store } from "../store/store.ts";
-import type { TokenClaims, TokenSigner } from "./tokens.ts";
+import type { ObjectIdentity, TokenClaims, TokenSigner } from "./tokens.ts";
 
 /** What a connection and a request say about who is calling. */
 export interface Credentials {
   /** From a client certificate that this server's authority signed. */
-  readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly certificate?: CertificateIdentity;
   readonly authorization?: string;
 }
+
+export interface CertificateIdentity {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** When the certificate ends; a connection may outlive it. */
+  readonly expiresAtMs: number;
+}
+
+/** What waits for its end past its time is as good as gone; a minute is what clocks may differ by, as upstream. */
+const leewayMs = 60_000;
 
 export interface AuthenticatorParts {
   readonly clock: Clock;
@@ -36,12 +46,13 @@ export class Authenticator {
   /** Who is calling. A credential that is wrong is refused, never taken for none. */
   authenticate({ certificate, authorization }: Credentials): User {
     if (certificate !== undefined && certificate.commonName !== "") {
+      if (this.#parts.clock.now() > certificate.expiresAtMs) throw unauthorized();
       return authenticated({ name: certificate.commonName, groups: certificate.organizations });
     }
     const [, token = ""] = /^Bearer +([^ ]+)/i.exec(authorization ?? "") ?? [];
     if (token === "") return { name: "system:anonymous", groups: ["system:unauthenticated"] };
     const found = this.readToken(token, [this.#parts.signer.issuer]);
-    if (found === undefined) throw new ApiError(401, "Unauthorized", "Unauthorized");
+    if (found === undefined) throw unauthorized();
     return found.user;
   }
 
@@ -57,12 +68,23 @@ export class Authenticator {
   }
 
   /** A token ends with its service account and with what it is bound to. */
-  #stillStands({ namespace, serviceAccount, pod }: TokenClaims): boolean {
-    const { store } = this.#parts;
-    const account = store.get(serviceAccounts.storage, keyOf(namespace, serviceAccount.name));
-    if (account?.metadata.uid !== serviceAccount.uid) return false;
-    return pod === undefined || store.get(pods.storage, keyOf(namespace, pod.name))?.metadata.uid === pod.uid;
+  #stillStands({ namespace, serviceAccount, pod, node, secret }: TokenClaims): boolean {
+    const stands = (kind: Kind, bound: ObjectIdentity | undefined): boolean => {
+      if (bound === undefined) return true;
+      const key = kind.namespaced ? keyOf(namespace, bound.name) : bound.name;
+      const found = this.#parts.store.get(kind.storage, key)?.metadata;
+      if (found?.uid !== bound.uid) return false;
+      const deletedAt = Date.parse(found.deletionTimestamp ?? "");
+      return Number.isNaN(deletedAt) || deletedAt >= this.#parts.clock.now() - leewayMs;
+    };
+    if (!stands(serviceAccounts, serviceAccount) || !stands(pods, pod) || !stands(secrets, secret)) return false;
+    // A pod's token only tells of its node; the pod goes when that node does, not with a node that registers anew.
+    return pod !== undefined || stands(nodes, node);
   }
+}
+
+function unauthorized(): ApiError {
+  return new ApiError(401, "Unauthorized", "Unauthorized");
 }
 
 function authenticated(user: User): User {

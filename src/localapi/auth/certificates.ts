@@ -95,8 +95,11 @@ export class CertificateAuthority implements KeyPair {
       if (!(await request.verify())) return undefined;
       const names = request.getExtension(subjectAlternativeName);
       const alternatives = names === null ? [] : new x509.SubjectAlternativeNameExtension(names.rawData).names.toJSON();
+      const commonNames = request.subjectName.getField("CN");
+      // Readers differ in which of several they believe.
+      if (commonNames.length > 1) return undefined;
       return {
-        commonName: request.subjectName.getField("CN")[0] ?? "",
+        commonName: commonNames[0] ?? "",
         organizations: request.subjectName.getField("O"),
         alternativeNames: alternatives.map(({ type, value }) => ({ type, value: String(value) })),
       };

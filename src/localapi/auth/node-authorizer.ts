@@ -1,17 +1,28 @@
-import type { Pod } from "../../model/index.ts";
-import { persistentVolumeClaims, pods, serviceAccounts } from "../kinds/index.ts";
+import { configMirrorAnnotation, type Pod } from "../../model/index.ts";
+import { stringAt } from "../json.ts";
+import {
+  type Kind,
+  persistentVolumeClaims,
+  persistentVolumes,
+  pods,
+  resourceSlices,
+  serviceAccounts,
+  volumeAttachments,
+} from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import type { User } from "../rest/world.ts";
 import { parseFieldRequirements } from "../selectors/field-selector.ts";
 import type { Store } from "../store/store.ts";
 import type { Attributes, Decision } from "./authorize.ts";
+import { type ReferenceKind, referencesOfPod, secretsIn } from "./pod-references.ts";
 
 type ResourceAttributes = Attributes & { readonly type: "resource" };
 
 const prefix = "system:node:";
 const readVerbs = ["get", "list", "watch"];
+const ownObjectVerbs = ["get", "create", "update", "patch", "delete"];
 
-/** What nodes may do whatever their name. */
+/** What nodes may do whatever their name; where an object is written, admission sees to it that it is the node's own. */
 const anyNode: Readonly<Record<string, readonly string[]>> = {
   "tokenreviews.authentication.k8s.io": ["create"],
   "subjectaccessreviews.authorization.k8s.io": ["create"],
@@ -22,13 +33,11 @@ const anyNode: Readonly<Record<string, readonly string[]>> = {
   "certificatesigningrequests.certificates.k8s.io": ["create", ...readVerbs],
   "runtimeclasses.node.k8s.io": readVerbs,
   "csidrivers.storage.k8s.io": readVerbs,
-  "volumeattachments.storage.k8s.io": ["get"],
-  nodes: ["create"],
+  nodes: ["create", "patch", "update"],
+  "nodes/status": ["patch", "update"],
   pods: ["create", "delete"],
   "pods/status": ["patch", "update"],
   "pods/eviction": ["create"],
-  "nodes/status": ["patch", "update"],
-  "persistentvolumeclaims/status": ["get", "patch", "update"],
   "deviceclasses.resource.k8s.io": readVerbs,
 };
 
@@ -42,118 +51,130 @@ export class NodeAuthorizer {
 
   decide(user: User, attributes: Attributes): Decision {
     if (!user.groups.includes("system:nodes") || !user.name.startsWith(prefix)) return { allowed: false, reason: "" };
-    if (attributes.type === "path") return { allowed: false, reason: "" };
-    const reason = this.#refusal(user.name.slice(prefix.length), attributes);
+    const node = user.name.slice(prefix.length);
+    if (attributes.type === "path" || node === "") return { allowed: false, reason: "" };
+    const reason = this.#refusal(node, attributes);
     return { allowed: reason === undefined, reason: reason ?? "" };
   }
 
   /** Why the node may not, or undefined when it may. */
   #refusal(node: string, attributes: ResourceAttributes): string | undefined {
-    const { verb, name, namespace, fieldSelector } = attributes;
+    const { verb, name, namespace } = attributes;
     const resource = resourceName(attributes);
     if (anyNode[resource]?.includes(verb) === true) return undefined;
-    const isRead = readVerbs.includes(verb);
+    const related = (kind: ReferenceKind): string | undefined => {
+      if (name === "") return "No Object name found";
+      return this.#refersTo(node, namespace, kind, name) ? undefined : noRelationship(node);
+    };
+    const onlyGet = (refusal: () => string | undefined): string | undefined =>
+      verb === "get" ? refusal() : "can only get individual resources of this type";
     switch (resource) {
       case "nodes":
-        if (!isRead && !["patch", "update"].includes(verb)) return "";
-        if (name === node || requires(fieldSelector, "metadata.name", node)) return undefined;
+        if (!readVerbs.includes(verb)) return "";
+        if (name === node) return undefined;
         return `node '${node}' cannot read ${name === "" ? "all nodes" : `'${name}'`}, only its own Node object`;
       case "pods":
-        if (verb === "get") return this.#runsOn(node, namespace, name) ? undefined : noRelationship(node);
-        if (isRead && requires(fieldSelector, "spec.nodeName", node)) return undefined;
-        return isRead ? "can only list/watch pods with spec.nodeName field selector" : "";
+        if (!readVerbs.includes(verb)) return "";
+        // A selector says what a list or a watch shows; a get shows what it names, whatever it is asked beside that.
+        if (verb !== "get" && requires(attributes, "spec.nodeName", node)) return undefined;
+        if (name === "") return "can only list/watch pods with spec.nodeName field selector";
+        return this.#isOf(node, pods, keyOf(namespace, name)) ? undefined : noRelationship(node);
       case "leases.coordination.k8s.io":
+        if (!ownObjectVerbs.includes(verb)) return "can only get, create, update, patch, or delete a node lease";
         if (namespace !== "kube-node-lease") return `can only access leases in the "kube-node-lease" system namespace`;
-        if (verb === "list" || verb === "watch") return "can only get, create, update, patch, or delete a node lease";
         return name === node || verb === "create"
           ? undefined
           : "can only access node lease with the same name as the requesting node";
       case "csinodes.storage.k8s.io":
+        if (!ownObjectVerbs.includes(verb)) return "can only get, create, update, patch, or delete a CSINode";
         return name === node || verb === "create"
           ? undefined
           : "can only access CSINode with the same name as the requesting node";
       case "serviceaccounts/token":
-        return this.#refersTo(node, namespace, "serviceaccount", name) ? undefined : noRelationship(node);
+        return verb === "create" ? related("serviceaccount") : "can only create tokens for individual service accounts";
       case "serviceaccounts":
-        if (verb !== "get") return "can only create tokens for individual service accounts";
-        return this.#refersTo(node, namespace, "serviceaccount", name) ? undefined : noRelationship(node);
+        return verb === "get" ? related("serviceaccount") : "can only create tokens for individual service accounts";
       case "resourceslices.resource.k8s.io":
-        if (["create", "update", "patch", "delete", "get"].includes(verb)) return undefined;
-        return requires(fieldSelector, "spec.nodeName", node)
+        if (verb === "create") return undefined;
+        if (ownObjectVerbs.includes(verb)) {
+          return this.#isOf(node, resourceSlices, name) ? undefined : noRelationship(node);
+        }
+        if (!["list", "watch", "deletecollection"].includes(verb)) return "";
+        return requires(attributes, "spec.nodeName", node)
           ? undefined
-          : "can only list/watch/deletecollection resourceslices with spec.nodeName field selector";
+          : "can only list/watch/deletecollection resourceslices with nodeName field selector";
       case "secrets":
       case "configmaps":
+        if (!readVerbs.includes(verb)) return "can only read resources of this type";
+        if (namespace === "") return "can only read namespaced object of this type";
+        return related(resource === "secrets" ? "secret" : "configmap");
+      case "persistentvolumeclaims/status":
+        return verb === "update" || verb === "patch"
+          ? related("persistentvolumeclaim")
+          : "can only get/update/patch this type";
       case "persistentvolumeclaims":
+        return onlyGet(() => related("persistentvolumeclaim"));
       case "persistentvolumes":
-      case "resourceclaims.resource.k8s.io": {
-        if (!isRead) return "";
-        const chosen = name || nameIn(fieldSelector);
-        if (chosen === "") return "No Object name found";
-        const kind = referenceKinds[resource] ?? "";
-        return this.#refersTo(node, namespace, kind, chosen) ? undefined : noRelationship(node);
-      }
+        return onlyGet(() => related("persistentvolume"));
+      case "resourceclaims.resource.k8s.io":
+        return onlyGet(() => related("resourceclaim"));
+      case "volumeattachments.storage.k8s.io":
+        return onlyGet(() => (this.#isOf(node, volumeAttachments, name) ? undefined : noRelationship(node)));
       default:
         return "";
     }
   }
 
-  #runsOn(node: string, namespace: string, name: string): boolean {
-    const pod = this.#store.get(pods.storage, keyOf(namespace, name));
-    return pod !== undefined && asPod(pod).spec?.nodeName === node;
+  /** Whether the object is one that names the node as its own. */
+  #isOf(node: string, kind: Kind, key: string): boolean {
+    const object = this.#store.get(kind.storage, key);
+    return object !== undefined && stringAt(object, "spec", "nodeName") === node;
   }
 
   /** Whether a pod of the node refers to the object. */
-  #refersTo(node: string, namespace: string, kind: string, name: string): boolean {
-    for (const object of this.#store.list(pods.storage)) {
-      const pod = asPod(object);
-      if (pod.spec?.nodeName !== node) continue;
-      if (kind === "persistentvolume") {
-        if (this.#volumesOf(pod).includes(name)) return true;
-      } else if (pod.metadata?.namespace === namespace && this.#referencesOf(pod, kind).includes(name)) return true;
+  #refersTo(node: string, namespace: string, kind: ReferenceKind, name: string): boolean {
+    for (const object of this.#store.each(pods.storage)) {
+      const pod = object as unknown as Pod;
+      if (pod.spec?.nodeName !== node || isMirror(object)) continue;
+      if (this.#doesRefer(object, kind, namespace, name)) return true;
     }
     return false;
   }
 
-  #referencesOf(pod: Pod, kind: string): readonly string[] {
-    const found = referencesIn(pod.spec, kind);
-    if (kind === "serviceaccount") return [pod.spec?.serviceAccountName ?? ""];
-    if (kind === "secret") return [...found, ...this.#secretsOfAccount(pod), ...this.#secretsOfVolumes(pod)];
-    if (kind !== "persistentvolumeclaim") return found;
-    // A generic ephemeral volume's claim is named after the pod and the volume.
-    const ephemeral = (pod.spec?.volumes ?? []).filter((volume) => volume.ephemeral !== undefined);
-    return [...found, ...ephemeral.map((volume) => `${pod.metadata?.name}-${volume.name}`)];
+  #doesRefer(pod: ApiObject, kind: ReferenceKind, namespace: string, name: string): boolean {
+    if (kind === "persistentvolume") return this.#volumesOf(pod).some((volume) => volume.metadata.name === name);
+    if (pod.metadata.namespace === namespace) {
+      if (referencesOfPod(pod, kind).has(name)) return true;
+      if (kind === "secret" && this.#pullSecretsOf(pod).includes(name)) return true;
+    }
+    return kind === "secret" && this.#volumesOf(pod).some((volume) => secretsIn(volume).has(`${namespace}/${name}`));
   }
 
-  #secretsOfAccount({ metadata, spec }: Pod): readonly string[] {
-    const key = keyOf(metadata?.namespace ?? "", spec?.serviceAccountName ?? "");
-    return referencesIn(this.#store.get(serviceAccounts.storage, key)?.["imagePullSecrets"], "secret-list");
+  #pullSecretsOf(pod: ApiObject): readonly string[] {
+    const key = keyOf(pod.metadata.namespace ?? "", stringAt(pod, "spec", "serviceAccountName"));
+    const account = this.#store.get(serviceAccounts.storage, key);
+    const secrets = (account?.["imagePullSecrets"] ?? []) as readonly { readonly name?: string }[];
+    return secrets.map((secret) => secret.name ?? "");
   }
 
-  #volumesOf(pod: Pod): readonly string[] {
-    return this.#referencesOf(pod, "persistentvolumeclaim").flatMap((claim) => {
-      const found = this.#store.get(persistentVolumeClaims.storage, keyOf(pod.metadata?.namespace ?? "", claim));
-      const spec = found?.["spec"] as { readonly volumeName?: string } | undefined;
-      return spec?.volumeName === undefined ? [] : [spec.volumeName];
+  /** The volumes behind the pod's claims; a claim has one only when the volume says so too. */
+  #volumesOf(pod: ApiObject): readonly ApiObject[] {
+    const { namespace = "" } = pod.metadata;
+    return [...referencesOfPod(pod, "persistentvolumeclaim")].flatMap((claim) => {
+      const found = this.#store.get(persistentVolumeClaims.storage, keyOf(namespace, claim));
+      const volume = this.#store.get(persistentVolumes.storage, stringAt(found, "spec", "volumeName"));
+      const isBound =
+        stringAt(volume, "spec", "claimRef", "name") === claim &&
+        stringAt(volume, "spec", "claimRef", "namespace") === namespace;
+      return volume !== undefined && isBound ? [volume] : [];
     });
-  }
-
-  #secretsOfVolumes(pod: Pod): readonly string[] {
-    return this.#volumesOf(pod).flatMap((name) =>
-      referencesIn(this.#store.get("persistentvolumes", name)?.["spec"], "secret"),
-    );
   }
 }
 
-const asPod = (object: ApiObject): Pod => object as unknown as Pod;
-
-const referenceKinds: Readonly<Record<string, string>> = {
-  secrets: "secret",
-  configmaps: "configmap",
-  persistentvolumeclaims: "persistentvolumeclaim",
-  persistentvolumes: "persistentvolume",
-  "resourceclaims.resource.k8s.io": "resourceclaim",
-};
+/** A node makes mirror pods itself, so that they give it leave to nothing. */
+function isMirror({ metadata }: ApiObject): boolean {
+  return metadata.annotations?.[configMirrorAnnotation] !== undefined;
+}
 
 function resourceName({ resource, group, subresource }: ResourceAttributes): string {
   return `${resource}${group === "" ? "" : `.${group}`}${subresource === "" ? "" : `/${subresource}`}`;
@@ -163,54 +184,8 @@ function noRelationship(node: string): string {
   return `no relationship found between node '${node}' and this object`;
 }
 
-function requires(fieldSelector: string, field: string, value: string): boolean {
+function requires({ fieldSelector }: ResourceAttributes, field: string, value: string): boolean {
   return parseFieldRequirements(fieldSelector).some(
     (requirement) => requirement.field === field && requirement.operator === "=" && requirement.value === value,
   );
-}
-
-function nameIn(fieldSelector: string): string {
-  const found = parseFieldRequirements(fieldSelector).find(
-    ({ field, operator }) => field === "metadata.name" && operator === "=",
-  );
-  return found?.value ?? "";
-}
-
-/** Where in a spec names of other objects stand: the field that holds the reference, and the name's field in it. */
-const referenceFields: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
-  secret: [
-    ["secret", "secretName"],
-    ["secret", "name"],
-    ["secretRef", "name"],
-    ["secretKeyRef", "name"],
-    ["imagePullSecrets", "name"],
-    ["nodePublishSecretRef", "name"],
-    ["nodeStageSecretRef", "name"],
-    ["nodeExpandSecretRef", "name"],
-  ],
-  "secret-list": [["", "name"]],
-  configmap: [
-    ["configMap", "name"],
-    ["configMapRef", "name"],
-    ["configMapKeyRef", "name"],
-  ],
-  persistentvolumeclaim: [["persistentVolumeClaim", "claimName"]],
-  resourceclaim: [["resourceClaims", "resourceClaimName"]],
-};
-
-function referencesIn(spec: unknown, kind: string): readonly string[] {
-  const fields = referenceFields[kind] ?? [];
-  const names: string[] = [];
-  const visit = (value: unknown, holder: string): void => {
-    if (Array.isArray(value)) for (const item of value) visit(item, holder);
-    else if (typeof value === "object" && value !== null) {
-      for (const [key, item] of Object.entries(value)) {
-        if (typeof item === "string" && fields.some(([field, name]) => field === holder && name === key))
-          names.push(item);
-        else visit(item, key);
-      }
-    }
-  };
-  visit(spec, "");
-  return names;
 }

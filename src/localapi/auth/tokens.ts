@@ -26,6 +26,9 @@ export interface ObjectIdentity {
   readonly uid: string;
 }
 
+/** A clock that is set back a little must not make the tokens just issued worthless. */
+const leewaySeconds = 60;
+
 /** Signs and reads the tokens of service accounts (JWT, ES256). */
 export class TokenSigner {
   readonly issuer: string;
@@ -95,7 +98,8 @@ function encode(value: JsonObject): string {
 
 function readClaims(claims: JsonObject, nowSeconds: number): TokenClaims | undefined {
   const { exp, nbf, aud, jti, "kubernetes.io": subject } = claims;
-  if (typeof exp !== "number" || typeof nbf !== "number" || nowSeconds >= exp || nowSeconds < nbf) return undefined;
+  if (typeof exp !== "number" || typeof nbf !== "number" || nowSeconds >= exp || nowSeconds < nbf - leewaySeconds)
+    return undefined;
   if (!isObject(subject) || !Array.isArray(aud) || typeof jti !== "string") return undefined;
   const serviceAccount = identityOf(subject["serviceaccount"]);
   if (serviceAccount === undefined || typeof subject["namespace"] !== "string") return undefined;

@@ -1,12 +1,16 @@
-import type { Logger, TaskScope } from "../../base/index.ts";
-import type { CertificateSigningRequest } from "../../model/index.ts";
+import { isIP } from "node:net";
+import { type Logger, messageOf, type TaskScope } from "../../base/index.ts";
+import { type CertificateSigningRequest, jsonEqual } from "../../model/index.ts";
 import { CertificateAuthority, type SigningRequest } from "../auth/certificates.ts";
-import { certificateSigningRequests } from "../kinds/index.ts";
+import { canonicalHost, isProxyable } from "../hosts.ts";
+import { listAt, stringAt } from "../json.ts";
+import { certificateSigningRequests, nodes } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
 import { timestamp, type World } from "../rest/world.ts";
 
 const resource = certificateSigningRequests.storage;
-const defaultLifetimeSeconds = 365 * 24 * 3600;
+/** The usual lifetime and the longest one, as upstream: who asks for more gets this. */
+const longestLifetimeSeconds = 365 * 24 * 3600;
 
 const signers: Readonly<Record<string, "client" | "server">> = {
   "kubernetes.io/kube-apiserver-client-kubelet": "client",
@@ -21,20 +25,46 @@ export interface SignerParts {
   readonly log: Logger;
   /** Requests of kubelets for themselves are approved without anyone being asked. */
   readonly approvesKubelets: boolean;
+  /** Names and addresses under which this server is reached; no node serves under them. */
+  readonly ownHosts: readonly string[];
 }
 
 /** Approves what kubelets ask for themselves, if so wanted, and signs what is approved. */
 export function runSigner(parts: SignerParts): () => void {
-  const { world, scope } = parts;
+  const { world, scope, log } = parts;
   const consider = (object: ApiObject): void => {
-    const { status } = asRequest(object);
-    if (status?.certificate || hasCondition(object, "Denied") || hasCondition(object, "Failed")) return;
-    scope.spawn(`sign ${object.metadata.name}`, async () => await decide(parts, object));
+    if (isSettled(object)) return;
+    const { name } = object.metadata;
+    scope.spawn(`sign ${name}`, async () => {
+      try {
+        await decide(parts, object);
+      } catch (error) {
+        log.error("A certificate could not be made", error, { request: name });
+        fail(world, object, messageOf(error));
+      }
+    });
   };
   for (const object of world.store.list(resource)) consider(object);
-  return world.store.subscribe(resource, ({ type, object }) => {
-    if (type !== "DELETED") consider(object);
-  });
+  const stops = [
+    world.store.subscribe(resource, ({ type, object }) => {
+      if (type !== "DELETED") consider(object);
+    }),
+    // A node often asks before it has told its addresses.
+    world.store.subscribe(nodes.storage, ({ type, object, previous }) => {
+      if (type === "DELETED" || jsonEqual(addressesOf(object), addressesOf(previous))) return;
+      const user = `system:node:${object.metadata.name}`;
+      for (const request of world.store.list(resource))
+        if (asRequest(request).spec.username === user) consider(request);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function isSettled(object: ApiObject): boolean {
+  const hasCertificate = (asRequest(object).status?.certificate ?? "") !== "";
+  return hasCertificate || hasCondition(object, "Denied") || hasCondition(object, "Failed");
 }
 
 const asRequest = (object: ApiObject): CertificateSigningRequest => object as unknown as CertificateSigningRequest;
@@ -51,16 +81,16 @@ async function decide(parts: SignerParts, object: ApiObject): Promise<void> {
   const pem = Buffer.from(spec.request, "base64").toString();
   const request = await CertificateAuthority.readRequest(pem);
   if (!hasCondition(object, "Approved")) {
-    if (parts.approvesKubelets && request !== undefined && isKubeletForItself(asRequest(object), request))
+    if (parts.approvesKubelets && request !== undefined && isKubeletForItself(parts, asRequest(object), request))
       approve(world, object);
     return;
   }
   if (request === undefined) {
-    write(world, object, (status) => withCondition(status, failedCondition(world)));
+    fail(world, object, "The request is malformed or not signed by its own key");
     return;
   }
   const now = world.clock.now();
-  const lifetimeMs = (spec.expirationSeconds ?? defaultLifetimeSeconds) * 1000;
+  const lifetimeMs = Math.min(spec.expirationSeconds ?? longestLifetimeSeconds, longestLifetimeSeconds) * 1000;
   // Clocks differ a little; a certificate shall be valid where it is used at once.
   const validity = { from: new Date(now - 5 * 60_000), to: new Date(now + lifetimeMs) };
   const certificate = await authority.sign(pem, use, validity);
@@ -69,7 +99,7 @@ async function decide(parts: SignerParts, object: ApiObject): Promise<void> {
 }
 
 /** A node asks for itself, or a newcomer asks to become a node. */
-function isKubeletForItself({ spec }: CertificateSigningRequest, request: SigningRequest): boolean {
+function isKubeletForItself(parts: SignerParts, { spec }: CertificateSigningRequest, request: SigningRequest): boolean {
   const { commonName, organizations, alternativeNames } = request;
   const isNode =
     commonName.startsWith("system:node:") && organizations.length === 1 && organizations[0] === "system:nodes";
@@ -78,10 +108,39 @@ function isKubeletForItself({ spec }: CertificateSigningRequest, request: Signin
     case "kubernetes.io/kube-apiserver-client-kubelet":
       return alternativeNames.length === 0 && (spec.username === commonName || isNewcomer(spec.groups ?? []));
     case "kubernetes.io/kubelet-serving":
-      return spec.username === commonName && alternativeNames.length > 0;
+      return spec.username === commonName && alternativeNames.length > 0 && areOwnNames(parts, request);
     default:
       return false;
   }
+}
+
+/**
+ * A node may serve under the addresses its Node tells. As it tells those itself, it gets none that this server or another
+ * node is reached by: who else's name is wanted waits for a person.
+ */
+function areOwnNames({ world, ownHosts }: SignerParts, { commonName, alternativeNames }: SigningRequest): boolean {
+  const name = commonName.slice("system:node:".length);
+  const own = new Set(addressesOf(world.store.get(nodes.storage, name)));
+  const others = new Set<string>();
+  for (const node of world.store.each(nodes.storage)) {
+    if (node.metadata.name !== name) for (const address of addressesOf(node)) others.add(address);
+  }
+  return alternativeNames.every(({ type, value }) => {
+    const host = canonicalHost(value);
+    const isKnownType = type === "ip" ? isIP(host) !== 0 : type === "dns" && isIP(host) === 0;
+    return isKnownType && own.has(host) && !others.has(host) && !isReserved(host, ownHosts);
+  });
+}
+
+function addressesOf(node: ApiObject | undefined): readonly string[] {
+  return listAt(node, "status", "addresses").map((address) => canonicalHost(stringAt(address, "address")));
+}
+
+/** What clients of the API may take for its address, or for that of a service. */
+function isReserved(host: string, ownHosts: readonly string[]): boolean {
+  if (ownHosts.some((own) => canonicalHost(own) === host)) return true;
+  if (isIP(host) !== 0) return !isProxyable(host);
+  return host.includes("*") || /(^|\.)(localhost|svc|cluster\.local)$/.test(host) || host.startsWith("kubernetes.");
 }
 
 function isNewcomer(groups: readonly string[]): boolean {
@@ -101,10 +160,10 @@ function approve(world: World, object: ApiObject): void {
   write(world, object, (status) => withCondition(status, condition));
 }
 
-function failedCondition(world: World): Condition {
-  const now = timestamp(world.clock.now());
-  const message = "The request is malformed or not signed by its own key";
-  return { type: "Failed", status: "True", reason: "SignerValidationFailure", message, lastUpdateTime: now };
+function fail(world: World, object: ApiObject, message: string): void {
+  const lastUpdateTime = timestamp(world.clock.now());
+  const condition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message, lastUpdateTime };
+  write(world, object, (status) => withCondition(status, condition));
 }
 
 type Condition = NonNullable<NonNullable<Status>["conditions"]>[number];

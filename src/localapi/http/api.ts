@@ -6,6 +6,7 @@ import { kindByPath } from "../kinds/index.ts";
 import { proxyTarget } from "../proxy/handlers.ts";
 import { containerTarget, type ProxyTarget } from "../proxy/target.ts";
 import type { User, World } from "../rest/world.ts";
+import { parseFieldRequirements } from "../selectors/field-selector.ts";
 import { parseBody, readBody } from "./body.ts";
 import { type Reply, text } from "./reply.ts";
 import { type PathRequest, type ResourceRequest, requestInfo } from "./request-info.ts";
@@ -21,6 +22,8 @@ export interface ApiRequest {
   readonly stream: AsyncIterable<unknown>;
   /** Sends a warning along with the answer. */
   warn(message: string): void;
+  /** Aborted when the client is gone, whether answered or not. */
+  clientLeft(): AbortSignal;
 }
 
 export interface SeenRequest {
@@ -38,6 +41,8 @@ export interface SpecialCall extends Omit<ResourceCall, "kind"> {
   readonly rest: string;
   /** The body as it comes. */
   readonly stream: AsyncIterable<unknown>;
+  /** Aborted when the client is gone, whether answered or not. */
+  clientLeft(): AbortSignal;
 }
 
 export interface ApiParts {
@@ -115,6 +120,7 @@ export class Api {
       user,
       body: async () => await parseBody(await readBody(request.stream), request.contentType),
       warn: (message: string) => request.warn(message),
+      clientLeft: () => request.clientLeft(),
     };
     const handler = special.get(specialKey(resource, group, subresource));
     if (handler !== undefined) return await handler(call, world);
@@ -134,9 +140,18 @@ export function specialKey(resource: string, group: string, subresource: string)
 
 function attributesOf(info: PathRequest | ResourceRequest, query: URLSearchParams): Attributes {
   if (info.type === "path") return info;
-  const { verb, group, resource, subresource, namespace, name } = info;
-  const fieldSelector = query.get("fieldSelector") ?? "";
+  const { verb, group, resource, subresource, namespace } = info;
+  // A selector says something about lists alone: a request that names its object shows that one, whatever it selects.
+  const isOfMany = ["list", "watch", "deletecollection"].includes(verb);
+  const fieldSelector = isOfMany ? (query.get("fieldSelector") ?? "") : "";
+  const name = info.name || selectedName(fieldSelector);
   // A namespace is its own namespace to the authorizer, as upstream.
   const scope = resource === "namespaces" && group === "" ? name : namespace;
   return { type: "resource", verb, group, namespace: scope, resource, subresource, name, fieldSelector };
+}
+
+/** The one object that a selector leaves of a list, if there is one. */
+function selectedName(fieldSelector: string): string {
+  const requirements = parseFieldRequirements(fieldSelector);
+  return requirements.find(({ field, operator }) => field === "metadata.name" && operator === "=")?.value ?? "";
 }

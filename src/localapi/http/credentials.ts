@@ -1,7 +1,5 @@
 import type { TLSSocket } from "node:tls";
-import type { Credentials } from "../auth/authenticate.ts";
-
-type CertificateIdentity = NonNullable<Credentials["certificate"]>;
+import type { CertificateIdentity } from "../auth/authenticate.ts";
 
 const known = new WeakMap<object, CertificateIdentity | "none">();
 
@@ -17,9 +15,10 @@ export function certificateOf(socket: TLSSocket): CertificateIdentity | undefine
 
 function readCertificate(socket: TLSSocket): CertificateIdentity | undefined {
   if (!socket.authorized) return undefined;
-  const { subject } = socket.getPeerCertificate();
+  const { subject, valid_to: validTo } = socket.getPeerCertificate();
   if (subject === undefined) return undefined;
   const { CN, O } = subject as { readonly CN?: string | readonly string[]; readonly O?: string | readonly string[] };
   const organizations = O === undefined ? [] : typeof O === "string" ? [O] : O;
-  return { commonName: typeof CN === "string" ? CN : (CN?.[0] ?? ""), organizations };
+  const commonName = typeof CN === "string" ? CN : (CN?.[0] ?? "");
+  return { commonName, organizations, expiresAtMs: Date.parse(validTo) };
 }

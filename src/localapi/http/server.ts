@@ -87,7 +87,7 @@ export class ApiHttpServer {
     const warnings: string[] = [];
     let reply: Reply;
     try {
-      reply = await this.#api.serve(readRequest(request, warnings));
+      reply = await this.#api.serve(readRequest(request, response, warnings));
     } catch (error) {
       reply = errorReply(error, request, this.#log);
     }
@@ -114,7 +114,7 @@ export class ApiHttpServer {
   }
 
   #send(reply: Reply, response: Http2ServerResponse, warnings: readonly string[]): void {
-    if (response.destroyed || response.stream?.destroyed) return;
+    if (isGone(response)) return;
     if (warnings.length > 0)
       response.setHeader(
         "warning",
@@ -152,7 +152,7 @@ function credentialsOf(socket: TLSSocket, authorization: string | undefined): Cr
   return { ...(certificate !== undefined && { certificate }), ...(authorization !== undefined && { authorization }) };
 }
 
-function readRequest(request: Http2ServerRequest, warnings: string[]): ApiRequest {
+function readRequest(request: Http2ServerRequest, response: Http2ServerResponse, warnings: string[]): ApiRequest {
   return {
     method: request.method,
     url: new URL(request.url, "https://localhost"),
@@ -161,7 +161,19 @@ function readRequest(request: Http2ServerRequest, warnings: string[]): ApiReques
     credentials: credentialsOf(socketOf(request), request.headers.authorization),
     stream: request,
     warn: (message) => warnings.push(message),
+    clientLeft: () => signalOfClose(response),
   };
+}
+
+function signalOfClose(response: Http2ServerResponse): AbortSignal {
+  const left = new AbortController();
+  if (isGone(response)) left.abort();
+  else response.once("close", () => left.abort());
+  return left.signal;
+}
+
+function isGone(response: Http2ServerResponse): boolean {
+  return response.destroyed || response.stream?.destroyed === true;
 }
 
 function socketOf(request: Http2ServerRequest): TLSSocket {

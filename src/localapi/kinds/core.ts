@@ -132,7 +132,7 @@ const endpoints = define({
   createsOnUpdate: true,
 });
 
-const persistentVolumes: Kind = define({
+export const persistentVolumes: Kind = define({
   group: "",
   kind: "PersistentVolume",
   plural: "persistentvolumes",

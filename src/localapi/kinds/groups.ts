@@ -78,14 +78,14 @@ export const certificateSigningRequests: Kind = define({
 /** The same events as those of the core group, with other names for their fields. */
 const namedEvents: Kind = { ...events, group: "events.k8s.io", schema: "events.v1.Event", form: namedEventForm };
 
-const volumeAttachments: Kind = {
+export const volumeAttachments: Kind = {
   ...clusterWide("storage.k8s.io", "VolumeAttachment", "volumeattachments"),
   hasStatus: true,
   returnsDeleted: true,
   subresources: [status("VolumeAttachment")],
 };
 
-const resourceSlices: Kind = {
+export const resourceSlices: Kind = {
   ...clusterWide("resource.k8s.io", "ResourceSlice", "resourceslices"),
   selectable: {
     "spec.nodeName": (slice) => stringAt(slice, "spec", "nodeName"),

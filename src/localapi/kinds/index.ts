@@ -9,6 +9,7 @@ export {
   namespaces,
   nodes,
   persistentVolumeClaims,
+  persistentVolumes,
   pods,
   secrets,
   serviceAccounts,
@@ -18,8 +19,10 @@ export {
   csiNodes,
   leases,
   priorityClasses,
+  resourceSlices,
   runtimeClasses,
   scalableKinds,
+  volumeAttachments,
 } from "./groups.ts";
 export { apiVersionOf, type Kind, type Subresource } from "./kind.ts";
 

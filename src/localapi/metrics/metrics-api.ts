@@ -1,12 +1,11 @@
-import { json as readJson } from "node:stream/consumers";
 import { methodNotAllowed, notFound, type Subject } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
-import type { SpecialHandler } from "../http/api.ts";
+import type { SpecialCall, SpecialHandler } from "../http/api.ts";
 import { json, type Reply } from "../http/reply.ts";
 import type { JsonObject } from "../json.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
-import { forward } from "../proxy/forward.ts";
+import { forward, readUpTo } from "../proxy/forward.ts";
 import { kubeletTarget } from "../proxy/target.ts";
 import { matcherOf } from "../rest/list.ts";
 import { timestamp, type World } from "../rest/world.ts";
@@ -24,7 +23,7 @@ export function nodeMetrics(identity: KeyPair): SpecialHandler {
     const wanted = call.name === "" ? chosen : chosen.filter(({ metadata }) => metadata.name === call.name);
     const items = await Promise.all(
       wanted.map(async (node) => {
-        const measured = nodeUsage(await summaryOf(world, node, identity));
+        const measured = nodeUsage(await summaryOf(world, node, identity, call));
         return measured === undefined ? [] : [item(world, "NodeMetrics", node, measured.timestamp, measured)];
       }),
     );
@@ -37,7 +36,7 @@ export function podMetrics(identity: KeyPair): SpecialHandler {
   return async (call, world) => {
     const isChosen = matcherOf(pods, call.namespace, call.query);
     const summaries = await Promise.all(
-      world.store.list(nodes.storage).map((node) => summaryOf(world, node, identity)),
+      world.store.list(nodes.storage).map((node) => summaryOf(world, node, identity, call)),
     );
     const items = summaries.flatMap(podUsages).flatMap(({ namespace, name, timestamp: at, containers }) => {
       const pod = world.store.get(pods.storage, keyOf(namespace, name));
@@ -48,14 +47,33 @@ export function podMetrics(identity: KeyPair): SpecialHandler {
   };
 }
 
+/** A node of a thousand pods tells of them in half of this. */
+const mostSummaryBytes = 16 * 1024 * 1024;
+/** One kubelet that hangs shall not keep the figures of the others. */
+const summaryWithinMs = 10_000;
+
 /** A kubelet that does not answer is one of which nothing is known. */
-async function summaryOf(world: World, node: ApiObject, identity: KeyPair): Promise<unknown> {
+async function summaryOf(
+  world: World,
+  node: ApiObject,
+  identity: KeyPair,
+  call: Pick<SpecialCall, "clientLeft">,
+): Promise<unknown> {
+  const enough = new AbortController();
+  const timer = world.clock.after(summaryWithinMs, () => enough.abort());
+  const left = call.clientLeft();
+  const leave = (): void => enough.abort();
+  left.addEventListener("abort", leave);
   try {
     const target = kubeletTarget(world, node.metadata.name ?? "", "/stats/summary");
-    const response = await forward(target, { method: "GET", headers: {} }, identity);
-    return response.statusCode === 200 ? await readJson(response) : undefined;
+    const response = await forward(target, { method: "GET", headers: {} }, identity, enough.signal);
+    const text = await readUpTo(response, mostSummaryBytes);
+    return response.statusCode === 200 ? JSON.parse(text) : undefined;
   } catch {
     return undefined;
+  } finally {
+    timer.cancel();
+    left.removeEventListener("abort", leave);
   }
 }
 

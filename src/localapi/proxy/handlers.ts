@@ -1,22 +1,24 @@
-import { text as readText } from "node:stream/consumers";
 import { ApiError, badRequest } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
 import { type Reply, text } from "../http/reply.ts";
 import { pods } from "../kinds/index.ts";
 import type { World } from "../rest/world.ts";
-import { forward } from "./forward.ts";
-import { containerTarget, kubeletTarget, type ProxyTarget, podTarget } from "./target.ts";
+import { forward, readUpTo } from "./forward.ts";
+import { containerTarget, nodeTarget, type ProxyTarget, podTarget } from "./target.ts";
+
+/** An error is a sentence or two. */
+const mostErrorBytes = 64 * 1024;
 
 /** GET pods/NAME/log: the kubelet tells it. */
 export function podLogs(identity: KeyPair): SpecialHandler {
   return async (call, world) => {
     const target = containerTarget(world, call.namespace, call.name, "log", call.query);
     if (target === undefined) return text("");
-    const response = await forward(target, { method: "GET", headers: {} }, identity);
+    const response = await forward(target, { method: "GET", headers: {} }, identity, call.clientLeft());
     const code = response.statusCode ?? 500;
     if (code >= 200 && code < 300) return { type: "stream", code, contentType: "text/plain", body: response };
-    throw failedLog(code, (await readText(response)).trim(), call.name);
+    throw failedLog(code, (await readUpTo(response, mostErrorBytes)).trim(), call.name);
   };
 }
 
@@ -44,6 +46,7 @@ export function proxied(identity: KeyPair, kind: "node" | "pod"): SpecialHandler
         ...(hasBody && { body: call.stream }),
       },
       identity,
+      call.clientLeft(),
     );
     const contentType = response.headers["content-type"] ?? "application/octet-stream";
     return { type: "stream", code: response.statusCode ?? 502, contentType, body: response };
@@ -56,8 +59,8 @@ export function proxyTarget(
   kind: "node" | "pod",
 ): ProxyTarget {
   const query = call.query.toString();
-  const path = `/${call.rest}${query === "" ? "" : `?${query}`}`;
-  return kind === "node" ? kubeletTarget(world, call.name, path) : podTarget(world, call.namespace, call.name, path);
+  const path = `/${call.rest.split("/").map(encodeURIComponent).join("/")}${query === "" ? "" : `?${query}`}`;
+  return kind === "node" ? nodeTarget(world, call.name, path) : podTarget(world, call.namespace, call.name, path);
 }
 
 /** exec, attach and port-forward are conversations, not questions. */

@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
-import { text as readText } from "node:stream/consumers";
+import { type Duplex, pipeline } from "node:stream";
 import { messageOf } from "../../base/index.ts";
 import { ApiError } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import { callTarget, unreachable } from "./forward.ts";
 import type { ProxyTarget } from "./target.ts";
+
+/** A client that waits to change protocols is not read, so that its leaving is not seen; this ends the wait. */
+const answerWithinMs = 60_000;
 
 /** Joins a client that wants to change protocols with the target, byte for byte once both agree. */
 export async function splice(
@@ -16,8 +18,11 @@ export async function splice(
   target: ProxyTarget,
   identity: KeyPair,
 ): Promise<void> {
-  const call = callTarget(target, { method: request.method ?? "GET", headers: passedHeaders(request) }, identity);
-  client.once("close", () => call.destroy());
+  const left = new AbortController();
+  client.once("close", () => left.abort());
+  const passed = { method: request.method ?? "GET", headers: passedHeaders(request) };
+  const call = callTarget(target, passed, identity, left.signal);
+  call.setTimeout(answerWithinMs, () => call.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
   call.end();
   const outcome = await Promise.race([
     once(call, "upgrade").then(([response, socket, rest]) => ({ type: "agreed" as const, response, socket, rest })),
@@ -25,16 +30,16 @@ export async function splice(
   ]).catch((error: unknown) => ({ type: "failed" as const, error }));
   switch (outcome.type) {
     case "agreed":
+      outcome.socket.setTimeout(0);
       client.write(responseHead(outcome.response));
       if (outcome.rest.length > 0) client.write(outcome.rest);
       if (head.length > 0) outcome.socket.write(head);
       join(client, outcome.socket);
       break;
-    case "refused": {
-      const body = await readText(outcome.response);
-      client.end(`${responseHead(outcome.response, ["content-length", "transfer-encoding"], body.length)}${body}`);
+    case "refused":
+      client.write(responseHead(outcome.response, ["transfer-encoding", "connection"], "connection: close"));
+      pipeline(outcome.response, client, () => {});
       break;
-    }
     case "failed":
       refuse(client, unreachable(target, outcome.error));
   }
@@ -61,15 +66,14 @@ function passedHeaders({ rawHeaders }: IncomingMessage): Record<string, string[]
   return headers;
 }
 
-function responseHead(response: IncomingMessage, without: readonly string[] = [], length?: number): string {
+function responseHead(response: IncomingMessage, without: readonly string[] = [], ...added: readonly string[]): string {
   const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`];
   const { rawHeaders } = response;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     if (!without.includes(rawHeaders[index]?.toLowerCase() ?? ""))
       lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`);
   }
-  if (length !== undefined) lines.push(`content-length: ${length}`);
-  return `${lines.join("\r\n")}\r\n\r\n`;
+  return `${[...lines, ...added].join("\r\n")}\r\n\r\n`;
 }
 
 function join(one: Duplex, other: Duplex): void {

@@ -1,4 +1,4 @@
-import type { Node, Pod } from "../../model/index.ts";
+import { goQuote, type Node, type Pod } from "../../model/index.ts";
 import { ApiError, badRequest, notFound } from "../api-error.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import { keyOf } from "../object.ts";
@@ -20,36 +20,61 @@ const defaultKubeletPort = 10250;
 
 /** A place on the kubelet of a node. */
 export function kubeletTarget(world: World, nodeName: string, path: string): ProxyTarget {
-  const [name = "", port = ""] = nodeName.replace(/^https?:/, "").split(":");
+  const { addresses, port } = reachOf(world, nodeName);
+  const host = world.kubeletHost ?? addresses[0];
+  if (host === undefined) throw withoutAddress();
+  return { protocol: "https:", host, port, path, isKubelet: true };
+}
+
+/** A port of a node: the kubelet's, unless the name in the request says another one, where a stranger may listen. */
+export function nodeTarget(world: World, id: string, path: string): ProxyTarget {
+  const { scheme, name, port } = splitId(id, "node");
+  const reach = reachOf(world, name);
+  if (port === "" || port === String(reach.port)) return kubeletTarget(world, name, path);
+  const [host] = reach.addresses;
+  if (host === undefined) throw withoutAddress();
+  return { protocol: scheme === "https" ? "https:" : "http:", host, port: portNumber(port), path, isKubelet: false };
+}
+
+function reachOf(world: World, name: string): { readonly addresses: readonly string[]; readonly port: number } {
   const node = world.store.get(nodes.storage, name) as Node | undefined;
   if (node === undefined) throw notFound(nodes, name);
-  const addresses = node.status?.addresses ?? [];
-  const [preferred] = addressTypes.flatMap((type) => addresses.filter((address) => address.type === type));
-  const host = world.kubeletHost ?? preferred?.address;
-  if (host === undefined) {
-    throw new ApiError(
-      500,
-      "InternalError",
-      `Internal error occurred: no preferred addresses found; known addresses: []`,
-    );
-  }
-  const kubeletPort = Number(port) || node.status?.daemonEndpoints?.kubeletEndpoint?.Port || defaultKubeletPort;
-  return { protocol: "https:", host, port: kubeletPort, path, isKubelet: true };
+  const told = node.status?.addresses ?? [];
+  const inOrder = addressTypes.flatMap((type) => told.filter((address) => address.type === type));
+  const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || defaultKubeletPort;
+  return { addresses: inOrder.map(({ address }) => address), port };
+}
+
+function withoutAddress(): ApiError {
+  const message = "Internal error occurred: no preferred addresses found; known addresses: []";
+  return new ApiError(500, "InternalError", message);
 }
 
 /** What a pod serves itself, at the port that its name in the request says or its first one. */
-export function podTarget(world: World, namespace: string, name: string, path: string): ProxyTarget {
-  const [scheme, podName = "", port] = /^(?:(https?):)?([^:]+)(?::(.+))?$/.exec(name)?.slice(1) ?? [];
-  const pod = podNamed(world, namespace, podName);
-  const containers = pod.spec?.containers ?? [];
-  const ports = containers.flatMap((container) => container.ports ?? []);
-  const chosen =
-    port === undefined
-      ? ports[0]?.containerPort
-      : (ports.find((each) => each.name === port)?.containerPort ?? Number(port));
-  const host = pod.status?.podIP ?? "";
-  if (host === "") throw badRequest(`address not allowed: pod ${podName} has no address yet`);
-  return { protocol: scheme === "https" ? "https:" : "http:", host, port: chosen || 80, path, isKubelet: false };
+export function podTarget(world: World, namespace: string, id: string, path: string): ProxyTarget {
+  const { scheme, name, port } = splitId(id, "pod");
+  const pod = podNamed(world, namespace, name);
+  const ports = (pod.spec?.containers ?? []).flatMap((container) => container.ports ?? []);
+  const named = ports.find((each) => port !== "" && each.name === port);
+  const chosen = port === "" ? (ports[0]?.containerPort ?? 80) : (named?.containerPort ?? portNumber(port));
+  const protocol = scheme === "https" ? "https:" : "http:";
+  return { protocol, host: pod.status?.podIP ?? "", port: chosen, path, isKubelet: false };
+}
+
+/** `name`, `name:port` or `scheme:name:port`. */
+function splitId(id: string, what: string): { readonly scheme: string; readonly name: string; readonly port: string } {
+  const parts = id.split(":");
+  const [scheme = "", name = "", port = ""] = parts.length === 3 ? parts : ["", ...parts];
+  if (parts.length > 3 || name === "" || !["", "http", "https"].includes(scheme)) {
+    throw badRequest(`invalid ${what} request ${goQuote(id)}`);
+  }
+  return { scheme, name, port };
+}
+
+function portNumber(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535) throw badRequest(`found port ${goQuote(text)}, wanted a number from 1 to 65535`);
+  return port;
 }
 
 function podNamed(world: World, namespace: string, name: string): Pod {

@@ -63,6 +63,11 @@ export class Store {
     return this.#objects.get(resource)?.get(key);
   }
 
+  /** In no order, for who looks through all of them often. */
+  each(resource: string): Iterable<ApiObject> {
+    return this.#objects.get(resource)?.values() ?? [];
+  }
+
   /** In the order of their keys. */
   list(resource: string): readonly ApiObject[] {
     return sortedByKey(this.#objects.get(resource) ?? new Map());

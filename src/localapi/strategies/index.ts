@@ -3,7 +3,7 @@ import type { Kind } from "../kinds/index.ts";
 import type { Strategy } from "../rest/world.ts";
 import { configMapStrategy, secretStrategy } from "./data-objects.ts";
 import { eventStrategy } from "./events.ts";
-import { claimStrategy, namespaceStrategy, nodeStrategy, volumeStrategy } from "./others.ts";
+import { claimStrategy, namespaceStrategy, nodeStrategy, resourceSliceStrategy, volumeStrategy } from "./others.ts";
 import { ownCsiNode, ownLease } from "./own-objects.ts";
 import { podStrategy } from "./pods.ts";
 import { serviceStrategy } from "./services.ts";
@@ -22,6 +22,7 @@ const strategies: Readonly<Record<string, Strategy>> = {
   csinodes: ownCsiNode,
   persistentvolumeclaims: claimStrategy,
   persistentvolumes: volumeStrategy,
+  resourceslices: resourceSliceStrategy,
 };
 
 const plain: Strategy = {};

@@ -1,4 +1,4 @@
-import { nodeMayWriteNode } from "../admission/node-restriction.ts";
+import { nodeMayReportClaim, nodeMayWriteNode, nodeMayWriteSlice } from "../admission/node-restriction.ts";
 import { objectAt } from "../json.ts";
 import { type Kind, storedKinds } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
@@ -77,6 +77,22 @@ export const claimStrategy: Strategy = {
     spec: { volumeMode: "Filesystem", ...objectAt(object, "spec") },
     status: { phase: "Pending" },
   }),
+  admitSubresource(_name, object, old, _world, { user }) {
+    nodeMayReportClaim(object, old, user);
+    return object;
+  },
+};
+
+export const resourceSliceStrategy: Strategy = {
+  admitCreate(object, _world, { user }) {
+    nodeMayWriteSlice(object, user, "create");
+    return object;
+  },
+  admitUpdate(object, _old, _world, { user }) {
+    nodeMayWriteSlice(object, user, "update");
+    return object;
+  },
+  admitDelete: (object, _world, { user }) => nodeMayWriteSlice(object, user, "delete"),
 };
 
 export const volumeStrategy: Strategy = {

@@ -9,7 +9,7 @@ import {
   qosClassOf,
   validatePod,
 } from "../../model/index.ts";
-import { nodeMayNotRelabel, nodeMayTouchPod } from "../admission/node-restriction.ts";
+import { nodeMayReport, nodeMayTouchPod } from "../admission/node-restriction.ts";
 import { admitPod, withDefaultTolerations } from "../admission/pods.ts";
 import { invalid } from "../api-error.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
@@ -42,7 +42,7 @@ export const podStrategy: Strategy = {
   admitDelete: (object, _world, { user }) => nodeMayTouchPod(object, user, "delete"),
   admitSubresource(name, object, old, _world, { user }) {
     nodeMayTouchPod(old, user, "status");
-    if (name === "status") nodeMayNotRelabel(object, old, user);
+    if (name === "status") nodeMayReport(object, old, user);
     switch (name) {
       case "status": {
         const { qosClass } = objectAt(old, "status");

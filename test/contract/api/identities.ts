@@ -127,6 +127,109 @@ export function identityContract(cluster: Cluster): void {
       );
     });
 
+    test("a node makes no pod that would let it read more", async (context) => {
+      if (cluster.subject.node === undefined) return context.skip("no credentials of a node");
+      const name = `${cluster.namespace}-mirror`;
+      using node = new ApiClient(await cluster.subject.node(name));
+      const { body: own } = await node.post("/api/v1/nodes", { metadata: { name } });
+      await cluster.client.post(cluster.path("secrets"), { metadata: { name: "coveted" } });
+      const ownerReferences = [
+        { apiVersion: "v1", kind: "Node", name, uid: textAt(own, "metadata", "uid"), controller: true },
+      ];
+      const annotations = { "kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file" };
+      const mirror = (spec: object): Promise<{ code: number; body: unknown }> =>
+        node.post(cluster.path("pods"), {
+          metadata: { name: "self-made", annotations, ownerReferences },
+          spec: { nodeName: name, containers: [{ name: "main", image: "registry.invalid/none:1" }], ...spec },
+        });
+      const source = (volume: object): object => ({ volumes: [{ name: "v", ...volume }] });
+      const env = (fields: object): object => ({
+        containers: [{ name: "main", image: "registry.invalid/none:1", ...fields }],
+      });
+      for (const spec of [
+        { serviceAccountName: "default" },
+        { imagePullSecrets: [{ name: "coveted" }] },
+        source({ secret: { secretName: "coveted" } }),
+        source({ configMap: { name: "kube-root-ca.crt" } }),
+        source({ persistentVolumeClaim: { claimName: "coveted" } }),
+        source({ ephemeral: { volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: {} } } } }),
+        source({ csi: { driver: "d.example.com", nodePublishSecretRef: { name: "coveted" } } }),
+        source({ projected: { sources: [{ secret: { name: "coveted" } }] } }),
+        source({ projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }),
+        env({ envFrom: [{ secretRef: { name: "coveted" } }] }),
+        env({ env: [{ name: "A", valueFrom: { secretKeyRef: { name: "coveted", key: "a" } } }] }),
+        { resourceClaims: [{ name: "c", resourceClaimName: "coveted" }] },
+      ]) {
+        const { code, body } = await mirror(spec);
+        assert.equal(code, 403, JSON.stringify([spec, body]));
+      }
+      assert.equal((await mirror({})).code, 201);
+      // One that an administrator made all the same gives the node no leave either.
+      await cluster.client.post(cluster.path("pods"), {
+        metadata: { name: "by-hand", annotations },
+        spec: {
+          nodeName: name,
+          containers: [{ name: "main", image: "registry.invalid/none:1" }],
+          ...source({ secret: { secretName: "coveted" } }),
+        },
+      });
+      assert.equal((await node.get(`${cluster.path("secrets")}/coveted`)).code, 403);
+      await cluster.client.delete(`/api/v1/nodes/${name}`);
+    });
+
+    test("what a node selects does not widen what it names", async (context) => {
+      if (cluster.subject.node === undefined) return context.skip("no credentials of a node");
+      using node = new ApiClient(await cluster.subject.node(nodeName));
+      await cluster.client.post(cluster.path("pods"), boundPod("elsewhere", { nodeName: "another-node" }));
+      const selected = encodeURIComponent(`metadata.name=${nodeName}`);
+      const assigned = encodeURIComponent(`spec.nodeName=${nodeName}`);
+      for (const path of [
+        `/api/v1/nodes/another-node?fieldSelector=${selected}`,
+        `/api/v1/nodes/another-node?watch=1&fieldSelector=${selected}`,
+        `${cluster.path("pods")}/elsewhere?fieldSelector=${assigned}`,
+        `/api/v1/nodes`,
+        `${cluster.path("persistentvolumeclaims")}?fieldSelector=metadata.name%3Da`,
+        "/api/v1/persistentvolumes",
+        "/apis/storage.k8s.io/v1/volumeattachments",
+        "/apis/storage.k8s.io/v1/volumeattachments/nobody",
+        "/apis/storage.k8s.io/v1/csinodes",
+        "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+      ]) {
+        assert.equal((await node.get(path)).code, 403, path);
+      }
+    });
+
+    test("a node reports on the claims of its pods alone, and their size alone", async (context) => {
+      if (cluster.subject.node === undefined) return context.skip("no credentials of a node");
+      using node = new ApiClient(await cluster.subject.node(nodeName));
+      const claims = cluster.path("persistentvolumeclaims");
+      const spec = {
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage: "1Gi" } },
+        storageClassName: "",
+      };
+      for (const name of ["own-claim", "foreign-claim"])
+        await cluster.client.post(claims, { metadata: { name }, spec });
+      const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "own-claim" } }];
+      await cluster.client.post(cluster.path("pods"), boundPod("claiming", { volumes }));
+      const report = { status: { capacity: { storage: "9Ti" } } };
+      assert.equal((await node.patch(`${claims}/foreign-claim/status`, report)).code, 403);
+      assert.equal((await node.patch(`${claims}/own-claim/status`, report)).code, 200);
+      assert.equal((await node.patch(`${claims}/own-claim/status`, { status: { phase: "Bound" } })).code, 403);
+      const relabelled = { metadata: { labels: { a: "b" } } };
+      assert.equal((await node.patch(`${claims}/own-claim/status`, relabelled)).code, 403);
+    });
+
+    test("a token ends with the secret it is bound to", async () => {
+      const { body: secret } = await cluster.client.post(cluster.path("secrets"), { metadata: { name: "binding" } });
+      const boundObjectRef = { kind: "Secret", apiVersion: "v1", name: "binding", uid: at(secret, "metadata", "uid") };
+      const { body } = await tokenFor(secret, { boundObjectRef });
+      const token = textAt(body, "status", "token");
+      assert.equal(at(await review(token), "authenticated"), true);
+      await cluster.client.delete(`${cluster.path("secrets")}/binding`);
+      assert.notEqual(at(await review(token), "authenticated"), true);
+    });
+
     test("a node registers itself alone, and with harmless labels alone", async (context) => {
       if (cluster.subject.node === undefined) return context.skip("no credentials of a node");
       const name = `${cluster.namespace}-self`;

@@ -4,7 +4,7 @@ import { type ApiAccess, ApiClient, at } from "./client.ts";
 const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /** Credentials of a node, had as an administrator gets them by hand: a request, its approval, a signature. */
-export async function nodeAccess(admin: ApiAccess, node: string): Promise<ApiAccess> {
+export async function nodeAccess(admin: ApiAccess, node: string, more: object = {}): Promise<ApiAccess> {
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");
   const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
@@ -21,6 +21,7 @@ export async function nodeAccess(admin: ApiAccess, node: string): Promise<ApiAcc
     request: Buffer.from(request.toString("pem")).toString("base64"),
     signerName: "kubernetes.io/kube-apiserver-client-kubelet",
     usages: ["digital signature", "client auth"],
+    ...more,
   };
   const created = await client.post(requests, { metadata: { name }, spec });
   if (created.code !== 201) throw new Error(`the signing request was refused: ${JSON.stringify(created.body)}`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
+import { ExpansionTooLongError, expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
 
 const variables = new Map([
   ["A", "one"],
@@ -54,4 +54,30 @@ test("strict expansion names all missing and empty variables, sorted, once each"
     () => expandStrictly("$(Z)/$(EMPTY)/$(A)/$(Z)/$(C)", lookup),
     (error) => error instanceof MissingVariablesError && error.message === "missing value for C, EMPTY, Z",
   );
+});
+
+test("openings without an end cost no more than their length", () => {
+  const cost = (length: number): number => {
+    const before = process.cpuUsage();
+    expand("$(".repeat(length / 2), lookup);
+    expand(`)${"$(".repeat(length / 2)}`, lookup);
+    return process.cpuUsage(before).user;
+  };
+  cost(100_000);
+  const [small, large] = [cost(100_000), cost(1_600_000)];
+  assert.ok(large < 200 * Math.max(small, 1_000), `${small} us for 100 kB, ${large} us for 1.6 MB`);
+});
+
+test("values that repeat each other are refused before they fill the memory", () => {
+  const values = new Map([["0", "x".repeat(1_000)]]);
+  const double = (): void => {
+    for (let level = 1; level < 40; level++) {
+      values.set(
+        `${level}`,
+        expand(`$(${level - 1})$(${level - 1})`, (name) => values.get(name)),
+      );
+    }
+  };
+  assert.throws(double, ExpansionTooLongError);
+  assert.ok(values.size < 20);
 });

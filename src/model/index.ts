@@ -15,7 +15,7 @@ export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./
 export { deepFreeze } from "./deep-freeze.ts";
 export { goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
-export { expand, expandStrictly } from "./expansion.ts";
+export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";

@@ -1,6 +1,7 @@
 import {
   type Container,
   type EnvVar,
+  ExpansionBudget,
   expand,
   expandStrictly,
   type IdentifiedPod,
@@ -41,9 +42,10 @@ export async function containerEnv(
     const text = textOf(name);
     return own.get(text) ?? ofServices.get(text);
   };
+  const budget = new ExpansionBudget();
   for (const variable of container.env ?? []) {
     const value = variable.value
-      ? expand(byteTextOf(variable.value), lookup)
+      ? expand(byteTextOf(variable.value), lookup, budget)
       : await referredValue(variable, pod, container, context, sources);
     if (value !== undefined) own.set(variable.name, value);
   }
@@ -61,10 +63,11 @@ export function withDeviceEnv(env: ContainerEnv, ofDevices: ReadonlyMap<string, 
 
 function envOf(variables: ReadonlyMap<string, Buffer>): ContainerEnv {
   const lookup = (name: ByteText): ByteText | undefined => variables.get(textOf(name))?.toString("latin1");
+  const budget = new ExpansionBudget();
   return {
     variables,
-    expand: (text) => textOf(expand(byteTextOf(text), lookup)),
-    expandStrictly: (text) => textOf(expandStrictly(byteTextOf(text), lookup)),
+    expand: (text) => textOf(expand(byteTextOf(text), lookup, budget)),
+    expandStrictly: (text) => textOf(expandStrictly(byteTextOf(text), lookup, budget)),
   };
 }
 

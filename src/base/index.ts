@@ -4,6 +4,7 @@ export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export { explain, isAbort, messageOf } from "./errors.ts";
+export { FairLimiter, type FairLimits } from "./fair-limiter.ts";
 export { FieldReader } from "./field-reader.ts";
 export { destroySession } from "./http2-session.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";

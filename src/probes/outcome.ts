@@ -9,3 +9,8 @@ export type ProbeOutcome =
 
 /** Bytes of output or body that a probe looks at; the rest is ignored. */
 export const outputLimitBytes = 10 * 1024;
+
+/** What people are shown of a text that may be as long as a pod's spec: events and histories keep it. */
+export function clip(text: string): string {
+  return text.length <= outputLimitBytes ? text : `${text.slice(0, outputLimitBytes)}...`;
+}

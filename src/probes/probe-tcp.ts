@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import type { Clock } from "../base/index.ts";
 import { fairDeadline } from "./deadline.ts";
 import { dialErrorText, dialTimeoutText } from "./http/dial-errors.ts";
-import { boundedLookup } from "./http/lookup.ts";
+import { hostNames } from "./http/lookup.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeTarget } from "./target.ts";
 
@@ -18,8 +18,10 @@ export function probeTcp(
       reject(signal.reason);
       return;
     }
-    const socket = connect({ host, port, lookup: boundedLookup });
+    const over = new AbortController();
+    const socket = connect({ host, port, lookup: hostNames.lookupUntil(over.signal) });
     const finish = (settle: () => void): void => {
+      over.abort();
       timer.cancel();
       signal.removeEventListener("abort", onAbort);
       socket.destroy();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, createServer, type Server as TcpServer } from "node:net";
@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { type Clock, systemClock } from "../base/index.ts";
-import type { ContainerId } from "../model/index.ts";
+import type { ContainerId, PodUid } from "../model/index.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
 import { requestHeaders } from "./http/headers.ts";
 import { urlOf } from "./http/url.ts";
@@ -290,7 +290,12 @@ describe("gRPC", () => {
 });
 
 describe("exec", () => {
-  const target: ProbeTarget = { type: "exec", id: "c1" as ContainerId, command: ["sh", "-c", 'echo "x"'] };
+  const target: ProbeTarget = {
+    type: "exec",
+    pod: "u1" as PodUid,
+    id: "c1" as ContainerId,
+    command: ["sh", "-c", 'echo "x"'],
+  };
   const exited = (exitCode: number, stdout = "", stderr = "") =>
     ({ type: "exited", exitCode, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) }) as const;
 
@@ -360,35 +365,71 @@ describe("exec", () => {
     assert.equal(clock.pendingTimers, 0);
   });
 
-  test("no more start at once than allowed, and commands that hang keep nobody waiting for long", async () => {
-    const clock = new FakeClock();
+  test("a command as long as a pod's spec is not repeated in full to whoever reads events", async () => {
+    const long = { ...target, command: ["x".repeat(1_000_000)] };
+    const exec: ExecInContainer = async () => ({ type: "timedOut" });
+    const outcome = await probeRunner(exec, new FakeClock(), settings)(long, 2_000, never);
+    assert.ok(outcome.type === "failure" && outcome.output.length < 11_000);
+  });
+
+  describe("commands that hang", () => {
     const started: string[] = [];
-    let hangs = true;
-    const exec: ExecInContainer = (id) => {
-      started.push(id);
-      return hangs ? new Promise(() => {}) : Promise.resolve(exited(0));
-    };
-    const limited = probeRunner(exec, clock, settings);
-    const stop = new AbortController();
-    const probes = ["a", "b", "c", "d", "e"].map((id) =>
-      limited({ type: "exec", id: id as ContainerId, command: [] }, 30_000, stop.signal),
-    );
-    const settled = Promise.allSettled(probes);
-    await settle();
-    assert.deepEqual(started, ["a", "b"]);
-    await clock.advance(999);
-    assert.deepEqual(started, ["a", "b"]);
-    await clock.advance(1);
-    assert.deepEqual(started, ["a", "b", "c", "d"]);
-    hangs = false;
-    await clock.advance(1_000);
-    assert.deepEqual(started, ["a", "b", "c", "d", "e"]);
-    assert.deepEqual(await probes[4], { type: "success" });
-    stop.abort(new Error("enough"));
-    assert.deepEqual(
-      (await settled).map((result) => result.status),
-      ["rejected", "rejected", "rejected", "rejected", "fulfilled"],
-    );
-    assert.equal(clock.pendingTimers, 0);
+    const start = (clock: Clock) =>
+      probeRunner(
+        (id) => {
+          started.push(id);
+          return new Promise(() => {});
+        },
+        clock,
+        { concurrency: 8, runtimeTimeoutMs: 120_000 },
+      );
+    const command = (pod: string, id = pod): ProbeTarget => ({
+      type: "exec",
+      pod: pod as PodUid,
+      id: id as ContainerId,
+      command: [],
+    });
+
+    test("of one pod leave turns to the others", async () => {
+      started.length = 0;
+      const clock = new FakeClock();
+      const limited = start(clock);
+      const stop = new AbortController();
+      setMaxListeners(0, stop.signal);
+      const hanging = Array.from({ length: 80 }, (_, index) =>
+        limited(command("bad", `bad${index}`), 30_000, stop.signal),
+      );
+      const good = ["a", "b", "c"].map((pod) => limited(command(pod), 30_000, stop.signal));
+      const settled = Promise.allSettled([...hanging, ...good]);
+      await settle();
+      assert.deepEqual(started, ["bad0", "bad1", "a", "b", "c"]);
+      await clock.advance(1_000);
+      assert.deepEqual(started.slice(5), ["bad2", "bad3"]);
+      stop.abort(new Error("enough"));
+      await settled;
+      assert.equal(clock.pendingTimers, 0);
+    });
+
+    test("of many pods make another wait for a second at most", async () => {
+      started.length = 0;
+      const clock = new FakeClock();
+      const limited = start(clock);
+      const stop = new AbortController();
+      setMaxListeners(0, stop.signal);
+      const pods = Array.from({ length: 60 }, (_, index) => `bad${index}`);
+      const hanging = pods.flatMap((pod) => [
+        limited(command(pod), 30_000, stop.signal),
+        limited(command(pod), 30_000, stop.signal),
+      ]);
+      await settle();
+      assert.equal(started.length, 8);
+      const good = limited(command("good"), 30_000, stop.signal);
+      const settled = Promise.allSettled([...hanging, good]);
+      await clock.advance(1_000);
+      assert.ok(started.includes("good"));
+      stop.abort(new Error("enough"));
+      await settled;
+      assert.equal(clock.pendingTimers, 0);
+    });
   });
 });

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/index.ts";
-import type { ProbeOutcome } from "./outcome.ts";
+import { clip, type ProbeOutcome } from "./outcome.ts";
 import type { ExecInContainer } from "./ports.ts";
 import { ExecProber, type ExecProbeSettings } from "./probe-exec.ts";
 import { probeHttp } from "./probe-http.ts";
@@ -12,7 +12,9 @@ export type RunProbe = (target: ProbeTarget, timeoutMs: number, signal: AbortSig
 /** The real attempts: commands in containers, HTTP, TCP and gRPC. */
 export function probeRunner(exec: ExecInContainer, clock: Clock, settings: ExecProbeSettings): RunProbe {
   const commands = new ExecProber(exec, clock, settings);
-  return async (target, timeoutMs, signal) => {
+  return async (target, timeoutMs, signal) => clipped(await run(target, timeoutMs, signal));
+
+  async function run(target: ProbeTarget, timeoutMs: number, signal: AbortSignal): Promise<ProbeOutcome> {
     switch (target.type) {
       case "exec":
         return commands.probe(target, timeoutMs, signal);
@@ -26,5 +28,17 @@ export function probeRunner(exec: ExecInContainer, clock: Clock, settings: ExecP
         return probeGrpc(target, timeoutMs, clock, signal);
       }
     }
-  };
+  }
+}
+
+function clipped(outcome: ProbeOutcome): ProbeOutcome {
+  switch (outcome.type) {
+    case "success":
+      return outcome;
+    case "warning":
+    case "failure":
+      return { ...outcome, output: clip(outcome.output) };
+    case "error":
+      return { ...outcome, message: clip(outcome.message) };
+  }
 }

@@ -9,6 +9,7 @@ import {
   u1,
   web,
 } from "../../test/support/probing-agent.ts";
+import type { ContainerId } from "../model/index.ts";
 
 describe("before anything is known", () => {
   for (const [kind, initial] of [
@@ -53,6 +54,18 @@ describe("when an attempt is made", () => {
     assert.equal(agent.result("readiness"), "success");
     await agent.clock.advance(30_000);
     assert.deepEqual(agent.times(ports.readiness), [0, 10_000, 20_000, 30_000]);
+  });
+
+  test("long commands and paths are worked out once, not for every attempt", async () => {
+    await using agent = new Agent();
+    agent.probes.ensure(podOf([web(probe("readiness"))]));
+    agent.observe({ web: {} });
+    await agent.clock.advance(50_000);
+    assert.equal(agent.times(ports.readiness).length, 6);
+    assert.equal(agent.targets.size, 1);
+    agent.observe({ web: { id: "web-2" as ContainerId } });
+    await agent.clock.advance(20_000);
+    assert.equal(agent.targets.size, 2);
   });
 
   test("exactly when the initial delay after the start is over", async () => {

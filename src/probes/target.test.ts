@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Container, ContainerId } from "../model/index.ts";
+import type { Container, ContainerId, PodUid } from "../model/index.ts";
 import { needsPodIp, ProbeTargetError, resolvePort, targetOf } from "./target.ts";
 
 const container: Container = {
@@ -16,6 +16,7 @@ const container: Container = {
   ],
 };
 const id = "c1" as ContainerId;
+const at = (podIp: string) => ({ pod: "u1" as PodUid, id, podIp });
 
 for (const [wanted, port] of [
   [80, 80],
@@ -42,15 +43,16 @@ for (const [wanted, message] of [
 
 test("exec expands literal env values; others are empty, unknown names stay", () => {
   const command = ["sh", "$(FLAG)", "[$(SECRET)]", "$(OTHER)", "$$(FLAG)"];
-  assert.deepEqual(targetOf({ exec: { command } }, container, id, ""), {
+  assert.deepEqual(targetOf({ exec: { command } }, container, at("")), {
     type: "exec",
+    pod: "u1",
     id,
     command: ["sh", "on", "[]", "$(OTHER)", "$(FLAG)"],
   });
 });
 
 test("httpGet goes to the pod unless it names a host", () => {
-  const target = targetOf({ httpGet: { port: "http", path: "/x?y", scheme: "HTTPS" } }, container, id, "10.0.0.1");
+  const target = targetOf({ httpGet: { port: "http", path: "/x?y", scheme: "HTTPS" } }, container, at("10.0.0.1"));
   assert.ok(target.type === "http");
   assert.equal(target.url.text, "https://10.0.0.1:8080/x?y");
   assert.deepEqual(target.headers, {
@@ -60,22 +62,22 @@ test("httpGet goes to the pod unless it names a host", () => {
       ["Accept", "*/*"],
     ],
   });
-  const named = targetOf({ httpGet: { port: 1, host: "db" } }, container, id, "10.0.0.1");
+  const named = targetOf({ httpGet: { port: 1, host: "db" } }, container, at("10.0.0.1"));
   assert.ok(named.type === "http" && named.url.text === "http://db:1/");
 });
 
 test("tcpSocket and grpc", () => {
-  assert.deepEqual(targetOf({ tcpSocket: { port: "http" } }, container, id, "fd00::1"), {
+  assert.deepEqual(targetOf({ tcpSocket: { port: "http" } }, container, at("fd00::1")), {
     type: "tcp",
     host: "fd00::1",
     port: 8080,
   });
-  assert.deepEqual(targetOf({ tcpSocket: { port: 1, host: "db" } }, container, id, ""), {
+  assert.deepEqual(targetOf({ tcpSocket: { port: 1, host: "db" } }, container, at("")), {
     type: "tcp",
     host: "db",
     port: 1,
   });
-  assert.deepEqual(targetOf({ grpc: { port: 5 } }, container, id, "10.0.0.1"), {
+  assert.deepEqual(targetOf({ grpc: { port: 5 } }, container, at("10.0.0.1")), {
     type: "grpc",
     host: "10.0.0.1",
     port: 5,
@@ -84,7 +86,7 @@ test("tcpSocket and grpc", () => {
 });
 
 test("a probe without an action cannot be carried out", () => {
-  assert.throws(() => targetOf({}, container, id, ""), /missing probe handler for web/);
+  assert.throws(() => targetOf({}, container, at("")), /missing probe handler for web/);
 });
 
 for (const [name, probe, needed] of [

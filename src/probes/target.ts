@@ -1,9 +1,11 @@
 import {
   type Container,
   type ContainerId,
+  ExpansionBudget,
   expand,
   type HTTPGetAction,
   type IntOrString,
+  type PodUid,
   type Probe,
 } from "../model/index.ts";
 import { type RequestHeaders, requestHeaders } from "./http/headers.ts";
@@ -11,7 +13,7 @@ import { type HttpUrl, urlOf } from "./http/url.ts";
 
 /** What one attempt of a probe does, with every name resolved. */
 export type ProbeTarget =
-  | { readonly type: "exec"; readonly id: ContainerId; readonly command: readonly string[] }
+  | { readonly type: "exec"; readonly pod: PodUid; readonly id: ContainerId; readonly command: readonly string[] }
   | { readonly type: "http"; readonly url: HttpUrl; readonly headers: RequestHeaders }
   | { readonly type: "tcp"; readonly host: string; readonly port: number }
   | { readonly type: "grpc"; readonly host: string; readonly port: number; readonly service: string };
@@ -23,10 +25,17 @@ export class ProbeTargetError extends Error {
 
 export const probeUserAgent = "kube-probe/1.34";
 
+/** Where a probe finds the container that it is about. */
+export interface ProbedInstance {
+  readonly pod: PodUid;
+  readonly id: ContainerId;
+  readonly podIp: string;
+}
+
 /** Resolves a probe for one instance of its container; throws a ProbeTargetError when the spec makes no sense. */
-export function targetOf(probe: Probe, container: Container, id: ContainerId, podIp: string): ProbeTarget {
+export function targetOf(probe: Probe, container: Container, { pod, id, podIp }: ProbedInstance): ProbeTarget {
   const { exec, httpGet, tcpSocket, grpc } = probe;
-  if (exec !== undefined) return { type: "exec", id, command: expandCommand(exec.command ?? [], container) };
+  if (exec !== undefined) return { type: "exec", pod, id, command: expandCommand(exec.command ?? [], container) };
   if (httpGet !== undefined) return { type: "http", ...httpTarget(httpGet, container, podIp, probeUserAgent) };
   if (tcpSocket !== undefined) {
     const port = resolvePort(tcpSocket.port, container);
@@ -74,5 +83,6 @@ export function resolvePort(wanted: IntOrString, container: Container): number {
 /** Only literal values of the container's env are known here; those from elsewhere count as empty. */
 function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? ""]));
-  return command.map((word) => expand(word, (name) => values.get(name)));
+  const budget = new ExpansionBudget();
+  return command.map((word) => expand(word, (name) => values.get(name), budget));
 }

@@ -1,10 +1,10 @@
 import { type Clock, messageOf, type Timer } from "../base/index.ts";
-import type { Container, ContainerId, ContainerKind, IdentifiedPod } from "../model/index.ts";
+import { type Container, type ContainerId, type ContainerKind, type IdentifiedPod, uidOf } from "../model/index.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import { decides, initialResult, isFinal, lengthen, nextDue, type ProbePlan, type Streak } from "./plan.ts";
 import type { ProbeResult } from "./ports.ts";
 import type { RunProbe } from "./run-probe.ts";
-import { needsPodIp, targetOf } from "./target.ts";
+import { needsPodIp, type ProbedInstance, type ProbeTarget, targetOf } from "./target.ts";
 
 /** What a worker is about; fixed when the pod is first seen. */
 export interface ProbeSubject {
@@ -77,6 +77,7 @@ export class ProbeWorker {
   #hasAnswered = false;
   #timer: Timer | undefined;
   #attempt: AbortController | undefined;
+  #resolved: { readonly at: ProbedInstance; readonly target: ProbeTarget } | undefined;
 
   constructor(subject: ProbeSubject, ports: WorkerPorts) {
     this.subject = subject;
@@ -208,13 +209,12 @@ export class ProbeWorker {
   }
 
   async #tryUntilAnswered(id: ContainerId, signal: AbortSignal): Promise<ProbeOutcome> {
-    const { plan, container } = this.subject;
+    const { plan } = this.subject;
     let outcome: ProbeOutcome;
     let left = tries;
     do {
       try {
-        const target = targetOf(plan.probe, container, id, this.#podIp ?? "");
-        outcome = await this.#ports.run(target, plan.timeoutMs, signal);
+        outcome = await this.#ports.run(this.#target(id), plan.timeoutMs, signal);
       } catch (error) {
         signal.throwIfAborted();
         // One probe that cannot be carried out must not take the others with it.
@@ -222,6 +222,17 @@ export class ProbeWorker {
       }
     } while (outcome.type === "error" && --left > 0);
     return outcome;
+  }
+
+  /** Commands and paths may be long: they are worked out once for each instance of the container. */
+  #target(id: ContainerId): ProbeTarget {
+    const { pod, container, plan } = this.subject;
+    const podIp = this.#podIp ?? "";
+    if (this.#resolved?.at.id !== id || this.#resolved.at.podIp !== podIp) {
+      const at = { pod: uidOf(pod), id, podIp };
+      this.#resolved = { at, target: targetOf(plan.probe, container, at) };
+    }
+    return this.#resolved.target;
   }
 
   #settle(outcome: ProbeOutcome, durationMs: number, lateMs: number): void {

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { execThrough } from "../../src/agent/exec.ts";
 import { systemClock } from "../../src/base/index.ts";
 import { CriClient } from "../../src/cri/index.ts";
-import type { Container, ContainerId, Probe } from "../../src/model/index.ts";
+import type { Container, ContainerId, PodUid, Probe } from "../../src/model/index.ts";
 import { probeRunner, type RunProbe } from "../../src/probes/index.ts";
 import { targetOf } from "../../src/probes/target.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
@@ -42,7 +42,11 @@ describe("probes of a real container", () => {
   });
 
   const probe = (spec: Probe, timeoutMs = 20_000) =>
-    run(targetOf(spec, container, pod.containerId as ContainerId, pod.ip), timeoutMs, never);
+    run(
+      targetOf(spec, container, { pod: "probed" as PodUid, id: pod.containerId as ContainerId, podIp: pod.ip }),
+      timeoutMs,
+      never,
+    );
 
   test("httpGet", async () => {
     assert.deepEqual(await probe({ httpGet: { port: "http", path: "/index.html" } }), { type: "success" });

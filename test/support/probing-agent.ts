@@ -4,6 +4,7 @@ import type { Container, ContainerId, IdentifiedPod, PodEvent, PodUid, Probe } f
 import type { ProbeOutcome } from "../../src/probes/outcome.ts";
 import type { ProbeKind, ProbeMeasurement, ProbeResult, ProbeStore, SavedResult } from "../../src/probes/ports.ts";
 import { Probes } from "../../src/probes/probes.ts";
+import type { ProbeTarget } from "../../src/probes/target.ts";
 import type { SeenContainer } from "../../src/probes/worker.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 
@@ -36,6 +37,7 @@ export class ProbingAgent implements AsyncDisposable {
   readonly events: string[] = [];
   readonly changes: string[] = [];
   readonly attempts: { readonly at: number; readonly port: number; readonly host: string }[] = [];
+  readonly targets = new Set<ProbeTarget>();
   readonly measured: ProbeMeasurement[] = [];
   /** What the port answers, at once or after a while; a list is used up in turn, its last entry for good. */
   readonly answers = new Map<number, readonly Answer[]>();
@@ -59,6 +61,7 @@ export class ProbingAgent implements AsyncDisposable {
       onProbe: (measurement) => this.measured.push(measurement),
       run: async (target, _timeoutMs, signal) => {
         assert.ok(target.type === "tcp");
+        this.targets.add(target);
         this.attempts.push({ at: this.clock.now() - this.#start, port: target.port, host: target.host });
         if (this.attemptMs > 0) await this.clock.sleep(this.attemptMs, signal);
         return this.#answer(target.port, signal);

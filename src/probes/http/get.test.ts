@@ -9,7 +9,9 @@ import { type AddressInfo, createServer as createTcpServer, type Server as TcpSe
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { openDescriptors } from "../../../test/fuzz/fuzzing.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { eventually } from "../../../test/support/volume-node.ts";
 import { systemClock } from "../../base/index.ts";
 import { dialErrorText } from "./dial-errors.ts";
 import { HttpGetError, httpGet } from "./get.ts";
@@ -329,6 +331,44 @@ describe("TLS", () => {
     await using server = await serve(createTlsServer(credentials, answer));
     const { body } = await get(server.port, { scheme: "https", headers: { "X-Id": "7" } });
     assert.equal(body.toString(), "1.1 7");
+  });
+
+  test("what HTTP/2 will not carry is sent by HTTP/1.1, or fails, and leaves no connection", async () => {
+    const seen: (readonly string[])[] = [];
+    const secure = createSecureServer({ ...credentials, allowHTTP1: true });
+    secure.on("request", (request, response) => {
+      seen.push([...new Set(request.rawHeaders.filter((_, index, all) => all[index - 1] === "Authorization"))]);
+      response.end(request.httpVersion);
+    });
+    await using server = await serve(secure as unknown as TcpServer);
+    const ask = (headers: readonly (readonly [string, string])[]) =>
+      httpGet(
+        {
+          url: urlOf("https", "127.0.0.1", server.port, "/"),
+          headers: requestHeaders(
+            headers.map(([name, value]) => ({ name, value })),
+            "kube-probe/1.34",
+          ),
+          timeoutMs: 10_000,
+          bodyLimitBytes: 1_024,
+        },
+        systemClock,
+        never,
+      );
+    const twice = [
+      ["Authorization", "one"],
+      ["authorization", "two"],
+    ] as const;
+    const before = openDescriptors();
+    for (let round = 0; round < 10; round++) {
+      assert.equal((await ask(twice)).body.toString(), "1.1");
+      assert.equal((await ask([["X-Id", "7"]])).body.toString(), "2.0");
+      await failureOf(ask([["X-Odd", "a\nb"]]));
+      await failureOf(ask([["Odd name", "x"]]));
+      await failureOf(ask([["X-Long", "\u3042"]]));
+    }
+    assert.deepEqual(seen[0], ["one", "two"]);
+    await eventually("every connection is closed", () => openDescriptors() <= before);
   });
 
   test("HTTP/2 where the server offers it, with status, redirect and limit as in HTTP/1.1", async () => {

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../base/index.ts";
 import { goQuote } from "../../model/index.ts";
 import { fairDeadline } from "../deadline.ts";
+import { clip } from "../outcome.ts";
 import type { HeaderField, RequestHeaders } from "./headers.ts";
 import { type Reply, TransportError } from "./reply.ts";
 import { sendGet } from "./transport.ts";
@@ -82,11 +83,12 @@ async function follow({ url: first, headers }: HttpGetRequest, signal: AbortSign
     const next = resolveLocation(location, url);
     if ("problem" in next) {
       reply.close();
-      throw new HttpGetError("head", `Get ${goQuote(location)}: ${next.problem}`);
+      throw new HttpGetError("head", `Get ${goQuote(clip(location))}: ${next.problem}`);
     }
     if (!sameHost(first, next)) return reply;
     reply.close();
-    if (sent >= maxRequests) throw new HttpGetError("head", `Get ${goQuote(location)}: stopped after 10 redirects`);
+    if (sent >= maxRequests)
+      throw new HttpGetError("head", `Get ${goQuote(clip(location))}: stopped after 10 redirects`);
     // A Host header of the user's belongs to the server he named; a location that names a server speaks for itself.
     if (/^[a-z][a-z0-9+.-]*:/i.test(location)) host = undefined;
     referer = url.scheme === "https" && next.scheme === "http" ? undefined : url.text;
@@ -103,7 +105,7 @@ async function send(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal):
   try {
     return await sendGet(url, headers, signal);
   } catch (error) {
-    const prefix = `Get ${goQuote(url.text)}: `;
+    const prefix = `Get ${goQuote(clip(url.text))}: `;
     if (error instanceof DeadlineError) {
       const text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
       throw new HttpGetError("head", prefix + text, error);

@@ -1,4 +1,5 @@
-import type { HTTPHeader } from "../../model/index.ts";
+import { goQuote, type HTTPHeader } from "../../model/index.ts";
+import { clip } from "../outcome.ts";
 
 /** What is sent besides the request line. */
 export interface RequestHeaders {
@@ -42,4 +43,34 @@ export function requestHeaders(wanted: readonly HTTPHeader[], userAgent: string)
 function canonicalName(name: string): string {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) return name;
   return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
+}
+
+// Node's HTTP/2 refuses to send two of these, while its HTTP/1.1 does as Go's does.
+const singleInHttp2: ReadonlySet<string> = new Set([
+  ...["Access-Control-Allow-Credentials", "Access-Control-Max-Age", "Access-Control-Request-Method", "Age"],
+  ...["Alt-Svc", "Authorization", "Content-Encoding", "Content-Language", "Content-Location", "Content-Md5"],
+  ...["Content-Range", "Content-Type", "Date", "Dnt", "Etag", "Expires", "From", "Host", "If-Match"],
+  ...["If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Last-Modified", "Location"],
+  ...["Max-Forwards", "Proxy-Authorization", "Range", "Referer", "Retry-After", "Tk", "Upgrade-Insecure-Requests"],
+  ...["User-Agent", "X-Content-Type-Options"],
+]);
+
+/** Whether only HTTP/1.1 will carry these. */
+export function hasRepeatedSingle({ fields }: RequestHeaders): boolean {
+  const seen = new Set<string>();
+  return fields.some(([name]) => {
+    if (!singleInHttp2.has(name)) return false;
+    if (seen.has(name)) return true;
+    seen.add(name);
+    return false;
+  });
+}
+
+/** Why a request with these cannot be sent at all, in the words of Go's HTTP client. */
+export function headerProblem({ fields }: RequestHeaders): string | undefined {
+  const badName = fields.find(([name]) => !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name))?.[0];
+  if (badName !== undefined) return `net/http: invalid header field name ${goQuote(clip(badName))}`;
+  const badValue = fields.find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value))?.[0];
+  if (badValue !== undefined) return `net/http: invalid header field value for ${goQuote(clip(badValue))}`;
+  return undefined;
 }

@@ -1,4 +1,4 @@
-import { connect } from "node:http2";
+import { type ClientHttp2Stream, connect } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { destroySession } from "../../base/index.ts";
 import type { RequestHeaders } from "./headers.ts";
@@ -16,10 +16,14 @@ export function sendHttp2(
   signal: AbortSignal,
 ): Promise<Reply> {
   const session = connect(`https://${joinHostPort(url.hostname, url.port)}`, { createConnection: () => socket });
-  const fields: Record<string, string[]> = {};
+  // Without a prototype, as the names are the user's.
+  const fields: Record<string, string[]> = Object.create(null);
   for (const [name, value] of headers.fields) {
     const key = name.toLowerCase();
-    if (!hopByHop.has(key)) fields[key] = [...(fields[key] ?? []), value];
+    if (hopByHop.has(key)) continue;
+    const values = fields[key];
+    if (values === undefined) fields[key] = [value];
+    else values.push(value);
   }
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => {
@@ -33,15 +37,22 @@ export function sendHttp2(
     };
     signal.addEventListener("abort", onAbort, { once: true });
     session.on("error", fail);
-    const stream = session.request(
-      {
-        ...fields,
-        ":method": "GET",
-        ":path": url.target,
-        ":authority": headers.host ?? joinHostPort(url.hostname, url.port),
-      },
-      { endStream: true },
-    );
+    let stream: ClientHttp2Stream;
+    try {
+      stream = session.request(
+        {
+          ...fields,
+          ":method": "GET",
+          ":path": url.target,
+          ":authority": headers.host ?? joinHostPort(url.hostname, url.port),
+        },
+        { endStream: true },
+      );
+    } catch (error) {
+      // What Node will not send leaves the connection open.
+      fail(error);
+      return;
+    }
     stream.on("error", fail);
     stream.on("close", () => fail(new Error("EOF")));
     stream.on("response", (head) => {

@@ -2,6 +2,7 @@ import { type ClientRequest, request as startRequest } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { messageOf } from "../../base/index.ts";
 import { goQuote } from "../../model/index.ts";
 import {
   brokenConnectionText,
@@ -11,8 +12,8 @@ import {
   isPlainHttpAnswer,
   tlsErrorText,
 } from "./dial-errors.ts";
-import type { RequestHeaders } from "./headers.ts";
-import { boundedLookup } from "./lookup.ts";
+import { hasRepeatedSingle, headerProblem, type RequestHeaders } from "./headers.ts";
+import { hostNames } from "./lookup.ts";
 import { type Reply, TransportError } from "./reply.ts";
 import { type HttpUrl, joinHostPort } from "./url.ts";
 
@@ -29,10 +30,12 @@ const maxHeaderBytes = 1024 * 1024;
  */
 export async function sendGet(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal): Promise<Reply> {
   signal.throwIfAborted();
+  const problem = headerProblem(headers);
+  if (problem !== undefined) throw new TransportError(problem, undefined);
   if (url.scheme === "http") {
-    return sendHttp1(connectTcp(socketOptions(url)), url, headers, signal, brokenConnectionText);
+    return sendHttp1(connectTcp(socketOptions(url, signal)), url, headers, signal, brokenConnectionText);
   }
-  const socket = await secureConnection(url, signal);
+  const socket = await secureConnection(url, hasRepeatedSingle(headers) ? ["http/1.1"] : ["h2", "http/1.1"], signal);
   if (socket.alpnProtocol !== "h2") return sendHttp1(socket, url, headers, signal, tlsErrorText);
   const { sendHttp2 } = await import("./http2.ts");
   if (signal.aborted) socket.destroy();
@@ -40,8 +43,8 @@ export async function sendGet(url: HttpUrl, headers: RequestHeaders, signal: Abo
   return sendHttp2(socket, url, headers, signal);
 }
 
-function socketOptions(url: HttpUrl) {
-  return { host: url.hostname, port: url.port, noDelay: true, lookup: boundedLookup };
+function socketOptions(url: HttpUrl, signal: AbortSignal) {
+  return { host: url.hostname, port: url.port, noDelay: true, lookup: hostNames.lookupUntil(signal) };
 }
 
 type DescribeBreak = (error: unknown, ends: ConnectionEnds | undefined) => string;
@@ -86,7 +89,7 @@ function sendHttp1(
       });
     } catch (error) {
       socket.destroy();
-      reject(new TransportError(invalidHeaderText(error, headers), error));
+      reject(new TransportError(messageOf(error), error));
       return;
     }
     signal.addEventListener("abort", onAbort, { once: true });
@@ -100,14 +103,14 @@ function sendHttp1(
 // Made once and without root certificates: nothing is verified, and loading them costs megabytes.
 let sharedContext: SecureContext | undefined;
 
-function secureConnection(url: HttpUrl, signal: AbortSignal): Promise<TLSSocket> {
+function secureConnection(url: HttpUrl, protocols: string[], signal: AbortSignal): Promise<TLSSocket> {
   sharedContext ??= createSecureContext({ ca: [] });
   const socket = connectTls({
-    ...socketOptions(url),
+    ...socketOptions(url, signal),
     ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
     secureContext: sharedContext,
     rejectUnauthorized: false,
-    ALPNProtocols: ["h2", "http/1.1"],
+    ALPNProtocols: protocols,
   });
   return new Promise((resolve, reject) => {
     let ends: ConnectionEnds | undefined;
@@ -146,12 +149,4 @@ function isMalformed(error: unknown): error is Error & { readonly rawPacket?: Bu
 function malformedText(error: Error & { readonly rawPacket?: Buffer }): string {
   const [firstLine = ""] = (error.rawPacket?.toString("latin1", 0, 1024) ?? "").split(/\r?\n/);
   return `net/http: HTTP/1.x transport connection broken: malformed HTTP response ${goQuote(firstLine)}`;
-}
-
-function invalidHeaderText(error: unknown, { fields }: RequestHeaders): string {
-  const badName = fields.find(([name]) => !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name))?.[0];
-  if (badName !== undefined) return `net/http: invalid header field name ${goQuote(badName)}`;
-  const badValue = fields.find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value))?.[0];
-  if (badValue !== undefined) return `net/http: invalid header field value for ${goQuote(badValue)}`;
-  return error instanceof Error ? error.message : String(error);
 }

@@ -46,20 +46,28 @@ function canonicalHost(hostname: string): string {
 }
 
 const validPath = /^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/;
-const keptWhenEscaped = /[A-Za-z0-9\-_.~$&+,/:;=@]/;
+const controlCharacter = /[^\x20-\x7e\x80-\uffff]/;
 
+/** How each byte is written in a path. */
+const escapes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte);
+  const isKept = /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(character);
+  return isKept ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+});
+
+/** A path may be as long as a pod's spec, so every step reads it once. */
 function parsePath(path: string): { readonly target: string; readonly fragment: string } {
-  const [beforeFragment = "", ...afterHash] = path.split("#");
-  const fragment = afterHash.length > 0 ? `#${afterHash.join("#")}` : "";
+  const hash = path.indexOf("#");
+  const beforeFragment = hash === -1 ? path : path.slice(0, hash);
+  const fragment = hash === -1 ? "" : path.slice(hash);
   const question = beforeFragment.indexOf("?");
-  const query = question === -1 ? "" : beforeFragment.slice(question).replace(/[^\x21-\x7e]/g, encodeURIComponent);
   const written = withoutAuthority(question === -1 ? beforeFragment : beforeFragment.slice(0, question));
-  const decoded = percentDecoded(written);
   // A path that is no URL is taken literally, question marks and all.
-  if (decoded === undefined || hasControlCharacter(path)) {
+  if (hasBrokenEscape(written) || controlCharacter.test(path)) {
     return { target: rooted(escapePath(Buffer.from(path))), fragment: "" };
   }
-  return { target: rooted(validPath.test(written) ? written : escapePath(decoded)) + query, fragment };
+  const query = question === -1 ? "" : escapeQuery(beforeFragment.slice(question));
+  return { target: rooted(validPath.test(written) ? written : escapePath(percentDecoded(written))) + query, fragment };
 }
 
 /** A path may be written as a whole URL; its scheme and host do not count. */
@@ -71,23 +79,30 @@ function rooted(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-function hasControlCharacter(text: string): boolean {
-  return [...text].some((character) => character < " " || character === "\x7f");
+function hasBrokenEscape(text: string): boolean {
+  return /%(?![0-9A-Fa-f]{2})/.test(text);
 }
 
-function percentDecoded(text: string): Buffer | undefined {
-  if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
-  const parts = text
-    .split(/(%[0-9A-Fa-f]{2})/)
-    .map((part) => (/^%[0-9A-Fa-f]{2}$/.test(part) ? Buffer.from(part.slice(1), "hex") : Buffer.from(part)));
-  return Buffer.concat(parts);
+function percentDecoded(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] ?? 0;
+    const isEscape = byte === 0x25;
+    bytes[length++] = isEscape ? Number.parseInt(bytes.toString("latin1", index + 1, index + 3), 16) : byte;
+    if (isEscape) index += 2;
+  }
+  return bytes.subarray(0, length);
 }
 
 function escapePath(bytes: Buffer): string {
-  let escaped = "";
-  for (const byte of bytes) {
-    const character = String.fromCharCode(byte);
-    escaped += keptWhenEscaped.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return escaped;
+  return Array.from(bytes, (byte) => escapes[byte]).join("");
+}
+
+/** What is no visible ASCII as its bytes, the rest as it is. */
+function escapeQuery(query: string): string {
+  if (!/[^\x21-\x7e]/.test(query)) return query;
+  const escaped = (byte: number): string =>
+    byte > 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  return Array.from(Buffer.from(query), escaped).join("");
 }

@@ -22,6 +22,7 @@ export { lingering } from "./lingering-signal.ts";
 export { type LogFields, type Logger, silentLogger } from "./log.ts";
 export { toDescriptor } from "./log-stream.ts";
 export { defaultLogSettings, type LogSettings, LogWriter } from "./log-writer.ts";
+export { inOwnProcess } from "./own-process.ts";
 export { Pause } from "./pause.ts";
 export { type ProgramCommand, runProgram } from "./run-program.ts";
 export { saveFile, savePrivateFile, syncDirectory } from "./saved-file.ts";

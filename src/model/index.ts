@@ -19,13 +19,8 @@ export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
 export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
-export {
-  type DecodedManifest,
-  decodeManifest,
-  locateProblem,
-  type ManifestKinds,
-  maxManifestBytes,
-} from "./manifest.ts";
+export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";
+export { type DecodedManifest, locateProblem, type ManifestKinds } from "./manifest-kinds.ts";
 export {
   type ContainerAnnotations,
   newestOf,

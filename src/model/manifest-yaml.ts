@@ -1,6 +1,7 @@
 import { Composer, type Document, isNode, LineCounter, Parser, type ScalarTag, type Tags } from "yaml";
 import { messageOf } from "../base/index.ts";
 import { type Position, type Problem, show } from "./problem.ts";
+import { repeatedKeys } from "./unique-keys.ts";
 
 export interface ParsedYaml {
   /** Plain data of the first document; whole numbers are bigints. undefined when the text could not be parsed. */
@@ -39,7 +40,8 @@ function firstDocument(text: string, lines: LineCounter): { first: Document | un
   const isJson = /^\s*\{/.test(text);
   const composer = new Composer({
     version: "1.1",
-    uniqueKeys: true,
+    // Looked for below, in time that grows with the text and not with its square.
+    uniqueKeys: false,
     prettyErrors: false,
     customTags: isJson ? jsonTags : kubernetesTags,
   });
@@ -53,12 +55,14 @@ function firstDocument(text: string, lines: LineCounter): { first: Document | un
 }
 
 function syntaxProblems(document: Document | undefined, text: string, lines: LineCounter): readonly Problem[] {
-  return (document?.errors ?? []).slice(0, syntaxErrorsShown).map((error) => {
-    const { line, col } = lines.linePos(error.pos[0]);
-    const reason =
-      error.code === "DUPLICATE_KEY"
-        ? `The key ${keyAt(text, error.pos[0])} stands twice in the same map`
-        : error.message.split("\n", 1)[0];
+  if (document === undefined) return [];
+  const syntax = document.errors.map(({ pos, message }) => ({ offset: pos[0], reason: message.split("\n", 1)[0] }));
+  const repeated = repeatedKeys(document, syntaxErrorsShown).map((offset) => ({
+    offset,
+    reason: `The key ${keyAt(text, offset)} stands twice in the same map`,
+  }));
+  return [...syntax, ...repeated].slice(0, syntaxErrorsShown).map(({ offset, reason }) => {
+    const { line, col } = lines.linePos(offset);
     return {
       severity: "error",
       field: "",

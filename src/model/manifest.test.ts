@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decodeManifest } from "./manifest.ts";
+import { decodeManifest, decodeYaml } from "./manifest.ts";
 import { describeProblem } from "./problem.ts";
 
 async function problemsOf(text: string): Promise<readonly string[]> {
@@ -248,4 +248,50 @@ test("config maps and secrets are decoded when asked for", async () => {
   assert.deepEqual(problems.map(describeProblem), [
     "data[b]: Invalid value: must be base64, found a string (line 4, column 20)",
   ]);
+});
+
+test("a long manifest is read beside the event loop, with the same result", async () => {
+  const keys = Array.from({ length: 20_000 }, (_, index) => `    key-${index}: "value ${index}"`).join("\n");
+  const head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: long\n  annotations:\n";
+  const text = `${head}${keys}\nspec:\n  priority: 7\n  containers: [{ name: a, image: b }]\n`;
+  // More turns of the event loop than a text read in one go would leave.
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    if (!done) setImmediate(count);
+  };
+  let done = false;
+  setImmediate(count);
+  const { object, problems } = await decodeManifest(text, ["Pod"]);
+  done = true;
+  assert.deepEqual(problems, []);
+  assert.equal(object?.metadata?.annotations?.["key-19999"], "value 19999");
+  assert.equal(object?.spec?.priority, 7);
+  assert.ok(Object.isFrozen(object?.metadata?.annotations));
+  assert.ok(turns > 100, `the event loop turned ${turns} times`);
+});
+
+test("problems of a long manifest are found, repeated keys with their place", async () => {
+  const filler = `#${"x".repeat(40_000)}\n`;
+  const { object, problems } = await decodeManifest(`${filler}kind: Pod\nmetadata: {}\nkind: Pod\n`, ["Pod"]);
+  assert.equal(object, undefined);
+  assert.deepEqual(
+    problems.map(({ message, position }) => [message, position]),
+    [['Cannot parse as YAML: The key "kind" stands twice in the same map', { line: 4, column: 1 }]],
+  );
+  const { problems: nested } = await decodeManifest(`${filler}${"[".repeat(200_000)}`, ["Pod"]);
+  assert.ok(nested.length > 0);
+});
+
+test("plain YAML is read as the Kubernetes tools do, short or long", async () => {
+  const filler = `#${"x".repeat(40_000)}\n`;
+  for (const start of ["", filler]) {
+    assert.deepEqual(await decodeYaml(`${start}a: 0644\nport: "80:80"\nodd: 80:80\nlist: [yes, 1.5, ~]\n`), {
+      a: 420,
+      port: "80:80",
+      odd: "80:80",
+      list: [true, 1.5, null],
+    });
+    await assert.rejects(decodeYaml(`${start}a: 1\na: 2\n`), /"a" stands twice/);
+  }
 });

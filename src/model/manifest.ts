@@ -1,85 +1,53 @@
-import type { ConfigMap, Pod, PodList, Secret } from "./kube/gen/types.ts";
-import { isError, type Position, type Problem, ProblemList } from "./problem.ts";
-
-/** The kinds of objects that may stand in a manifest. */
-export interface ManifestKinds {
-  readonly Pod: Pod;
-  readonly PodList: PodList;
-  readonly ConfigMap: ConfigMap;
-  readonly Secret: Secret;
-}
-
-export interface DecodedManifest<Kind extends keyof ManifestKinds> {
-  /** Deeply frozen; undefined when any problem is an error. */
-  readonly object: ManifestKinds[Kind] | undefined;
-  readonly problems: readonly Problem[];
-  /** Where a field such as `spec.containers[0].image` stands in the text, or the nearest thing around it. */
-  locate(field: string): Position | undefined;
-}
+import { inOwnProcess, Limiter, messageOf } from "../base/index.ts";
+import { deepFreeze } from "./deep-freeze.ts";
+import type { DecodedManifest, ManifestKinds } from "./manifest-kinds.ts";
+import type { ManifestAnswer, ManifestQuestion, ReadManifest } from "./manifest-messages.ts";
+import type { Problem } from "./problem.ts";
 
 export const maxManifestBytes = 10 * 1024 * 1024;
 
-// A machine-made file can be wrong a million times; nobody reads more than this.
-const problemsShown = 500;
+/** Longer texts are read in a process of their own: a megabyte takes about a second. */
+const longestReadHere = 32 * 1024;
+const processLimits = { timeMs: 60_000, heapMb: 1024 };
+/** Each takes a core while it lasts. */
+const processes = new Limiter(2);
 
 /** Reads one object from YAML or JSON. Never throws: whatever is wrong is in `problems`, each with its position. */
 export async function decodeManifest<Kind extends keyof ManifestKinds>(
   text: string,
   kinds: readonly [Kind, ...Kind[]],
 ): Promise<DecodedManifest<Kind>> {
-  const [{ parseYaml }, { decodeObject, isPlainObject, kindOf }] = await Promise.all([
-    import("./manifest-yaml.ts"),
-    import("./manifest-schema.ts"),
-  ]);
-  const parsed = parseYaml(text);
-  const locate = (field: string): Position | undefined => parsed.locate(field);
-  if (parsed.problems.some(isError)) return { object: undefined, problems: parsed.problems, locate };
-  const problems = new ProblemList();
-  const { value } = parsed;
-  if (value === null || value === undefined) {
-    problems.add({ severity: "error", field: "", message: `The manifest is empty; wanted a ${kinds.join(" or ")}` });
-  } else if (!isPlainObject(value)) {
-    problems.add({
-      severity: "error",
-      field: "",
-      message: `The manifest holds ${kindOf(value)}; wanted a ${kinds.join(" or ")}`,
-    });
+  if (text.length <= longestReadHere) {
+    const { decodeText } = await import("./manifest-decode.ts");
+    return decodeText(text, kinds);
   }
-  const found = isPlainObject(value) ? value : {};
-  const kind = problems.length > 0 ? undefined : checkKind(found, kinds, problems);
-  const object = kind === undefined ? undefined : decodeObject(found, kind, "", problems);
-  const located = problems.problems.slice(0, problemsShown).map((problem) => locateProblem(problem, locate));
-  const leftOut = problems.length - located.length;
-  const all = [...parsed.problems, ...located, ...(leftOut > 0 ? [andMore(leftOut)] : [])];
-  return { object: all.some(isError) ? undefined : (object as ManifestKinds[Kind]), problems: all, locate };
-}
-
-/** The problem with its place in the text, unless it has one or none is known. */
-export function locateProblem(problem: Problem, locate: (field: string) => Position | undefined): Problem {
-  if (problem.position !== undefined || problem.field === "") return problem;
-  const position = locate(problem.field);
-  return position === undefined ? problem : { ...problem, position };
-}
-
-/** The kind to check the object against: the first wanted one when none is given, so that other problems show too. */
-function checkKind<Kind extends keyof ManifestKinds>(
-  found: Readonly<Record<string, unknown>>,
-  kinds: readonly [Kind, ...Kind[]],
-  problems: ProblemList,
-): Kind | undefined {
-  const { apiVersion, kind } = found;
-  if (apiVersion === undefined || apiVersion === null || apiVersion === "")
-    problems.required("apiVersion", 'must be "v1"');
-  else if (apiVersion !== "v1") problems.unsupported("apiVersion", apiVersion, ["v1"]);
-  if (kind === undefined || kind === null || kind === "") {
-    problems.required("kind", `must be ${kinds.map((name) => `"${name}"`).join(" or ")}`);
-    return kinds[0];
+  try {
+    const decoded = await askProcess<ReadManifest<Kind>>({ read: "manifest", text, kinds });
+    // Positions of what is found wrong later are left out: the tree that knows them stayed in the other process.
+    return { ...deepFreeze(decoded), locate: () => undefined };
+  } catch (error) {
+    return { object: undefined, problems: [unreadable(error)], locate: () => undefined };
   }
-  const known = kinds.find((name) => name === kind);
-  if (known === undefined) problems.unsupported("kind", kind, kinds);
-  return known;
 }
 
-function andMore(count: number): Problem {
-  return { severity: "error", field: "", message: `${count} more problems are not shown` };
+/** Plain data of a YAML text's first document, as JSON would have it; throws what is wrong with the text. */
+export async function decodeYaml(text: string): Promise<unknown> {
+  const { plainValue } = await import("./manifest-decode.ts");
+  return text.length <= longestReadHere ? plainValue(text) : await askProcess<unknown>({ read: "plain", text });
+}
+
+async function askProcess<Answer>(input: ManifestQuestion): Promise<Answer> {
+  // As TypeScript beside this file, or beside the bundle.
+  const entry = new URL(
+    import.meta.url.endsWith(".ts") ? "./manifest-process.ts" : "./manifest-process.mjs",
+    import.meta.url,
+  );
+  const ask = (): Promise<ManifestAnswer> => inOwnProcess<ManifestAnswer>(entry, input, processLimits);
+  const answer = await processes.run(ask, new AbortController().signal);
+  if ("failure" in answer) throw new Error(answer.failure);
+  return answer.result as Answer;
+}
+
+function unreadable(error: unknown): Problem {
+  return { severity: "error", field: "", message: `Cannot read the manifest: ${messageOf(error)}` };
 }

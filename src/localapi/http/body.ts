@@ -1,4 +1,5 @@
 import { messageOf } from "../../base/index.ts";
+import { decodeYaml } from "../../model/index.ts";
 import { ApiError, badRequest } from "../api-error.ts";
 
 // Objects may be at most 1.5 MB in etcd; requests are cut off at twice that.
@@ -42,9 +43,8 @@ function parseJson(text: string): unknown {
 }
 
 async function parseYaml(text: string): Promise<unknown> {
-  const { parse } = await import("yaml");
   try {
-    return parse(text, { version: "1.1", uniqueKeys: true });
+    return await decodeYaml(text);
   } catch (error) {
     throw badRequest(`the body of the request is not YAML: ${messageOf(error)}`);
   }

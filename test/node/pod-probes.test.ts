@@ -1,14 +1,9 @@
 // Probes of every kind on real containers: readiness that comes and goes, restarts, the gate of a startup probe.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Container, Pod, Probe } from "../../src/model/index.ts";
-import {
-  HealthCheckRequest,
-  HealthCheckResponse,
-  HealthCheckResponse_ServingStatus,
-} from "../../src/probes/gen/health.ts";
 import { isReady } from "../support/agent.ts";
+import { ServingStatus, serveHealth } from "../support/grpc-health.ts";
 import { idOf, isOver, statusOf, TestNode } from "../support/test-node.ts";
 
 describe("probes", { concurrency: 6 }, () => {
@@ -73,52 +68,19 @@ describe("probes", { concurrency: 6 }, () => {
   }
 
   test("readiness by gRPC, of a pod on the host's network", async () => {
-    let status: HealthCheckResponse_ServingStatus = HealthCheckResponse_ServingStatus.NOT_SERVING;
-    const asked: string[] = [];
-    const server = new Server();
-    server.addService(
-      {
-        check: {
-          path: "/grpc.health.v1.Health/Check",
-          requestStream: false,
-          responseStream: false,
-          requestSerialize: (value: HealthCheckRequest) => Buffer.from(HealthCheckRequest.encode(value).finish()),
-          requestDeserialize: (bytes: Buffer) => HealthCheckRequest.decode(bytes),
-          responseSerialize: (value: HealthCheckResponse) => Buffer.from(HealthCheckResponse.encode(value).finish()),
-          responseDeserialize: (bytes: Buffer) => HealthCheckResponse.decode(bytes),
-        },
-      },
-      {
-        check: (
-          call: { readonly request: HealthCheckRequest },
-          answer: (error: null, response: HealthCheckResponse) => void,
-        ) => {
-          asked.push(call.request.service);
-          answer(null, { status });
-        },
-      },
-    );
-    const port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync("0.0.0.0:0", ServerCredentials.createInsecure(), (error, bound) =>
-        error === null ? resolve(bound) : reject(error),
-      );
+    using health = await serveHealth(ServingStatus.NOT_SERVING);
+    const readinessProbe = { grpc: { port: health.port, service: "shop" }, ...every };
+    await node.agent.apply("ready-grpc", {
+      hostNetwork: true,
+      containers: [node.server("main", { readinessProbe })],
     });
-    try {
-      const readinessProbe = { grpc: { port, service: "shop" }, ...every };
-      await node.agent.apply("ready-grpc", {
-        hostNetwork: true,
-        containers: [node.server("main", { readinessProbe })],
-      });
-      await node.agent.until("ready-grpc", "not ready yet", isUnready);
-      await node.untilLogged("ready-grpc", 'service unhealthy (responded with \\"NOT_SERVING\\")');
-      status = HealthCheckResponse_ServingStatus.SERVING;
-      await node.agent.until("ready-grpc", "ready", isReady);
-      status = HealthCheckResponse_ServingStatus.NOT_SERVING;
-      await node.agent.until("ready-grpc", "no longer ready", isUnready);
-      assert.deepEqual([...new Set(asked)], ["shop"]);
-    } finally {
-      server.forceShutdown();
-    }
+    await node.agent.until("ready-grpc", "not ready yet", isUnready);
+    await node.untilLogged("ready-grpc", 'service unhealthy (responded with \\"NOT_SERVING\\")');
+    health.status = ServingStatus.SERVING;
+    await node.agent.until("ready-grpc", "ready", isReady);
+    health.status = ServingStatus.NOT_SERVING;
+    await node.agent.until("ready-grpc", "no longer ready", isUnready);
+    assert.deepEqual([...new Set(health.asked)], ["shop"]);
   });
 
   test("liveness: a container that fails it is killed and started again, the others of its pod go on", async () => {

@@ -20,6 +20,7 @@ export class TestAgent implements AsyncDisposable {
   readonly #configFile: string;
   readonly #healthzPort: number;
   readonly #flags: readonly string[];
+  #program = "bin/nodelet";
   #child: ChildProcess | undefined;
 
   private constructor(containerd: TestContainerd, healthzPort: number, flags: readonly string[]) {
@@ -61,8 +62,24 @@ export class TestAgent implements AsyncDisposable {
     return pid;
   }
 
+  /** The exit code of an agent that ended by itself or was told to; undefined while it runs. */
+  get exitCode(): number | undefined {
+    return this.#child?.exitCode ?? undefined;
+  }
+
+  /** From the next start on, another build is run: the one whose `bin/nodelet` is below this directory. */
+  runFrom(home: string): void {
+    this.#program = join(home, "bin", "nodelet");
+  }
+
   /** Starts the process and waits until it answers. */
   async launch(): Promise<void> {
+    await this.begin();
+    await this.untilHealthy();
+  }
+
+  /** Starts the process and waits for nothing. */
+  async begin(): Promise<void> {
     const log = createWriteStream(this.logFile, { flags: "a" });
     await once(log, "open");
     const args = [
@@ -72,16 +89,19 @@ export class TestAgent implements AsyncDisposable {
       "--hostname-override=test-node",
       ...this.#flags,
     ];
-    const child = spawn("bin/nodelet", args, { stdio: ["ignore", log, log] });
-    this.#child = child;
+    this.#child = spawn(this.#program, args, { stdio: ["ignore", log, log] });
+    log.close();
+  }
+
+  async untilHealthy(timeoutMs = 30_000): Promise<void> {
     await eventually(
       async () => {
-        if (child.exitCode !== null)
-          throw new Error(`the agent ended with ${child.exitCode}:\n${await this.logTail()}`);
+        if (this.exitCode !== undefined)
+          throw new Error(`the agent ended with ${this.exitCode}:\n${await this.logTail()}`);
         return (await this.client.health(AbortSignal.timeout(5_000))).healthy;
       },
       "the agent answers",
-      30_000,
+      timeoutMs,
     );
   }
 

@@ -1,0 +1,108 @@
+import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
+import {
+  Informer,
+  type KubeClient,
+  KubeClients,
+  loadKubeconfig,
+  resources,
+  withoutManagedFields,
+} from "../../src/kube/index.ts";
+import type { IdentifiedPod, Pod, PodSpec } from "../../src/model/index.ts";
+import { eventually, type TestAgent } from "./agent.ts";
+
+/** Clients of an administrator who is never throttled. */
+export async function adminClients(kubeconfig: string): Promise<KubeClients> {
+  const limits = { qps: 1000, burst: 1000 };
+  return new KubeClients(
+    await loadKubeconfig(kubeconfig),
+    { userAgent: "test", main: limits, events: limits, heartbeatTimeoutMs: 10_000 },
+    { clock: systemClock, log: silentLogger, environment: {} },
+  );
+}
+
+/** What an administrator does with the pods of one node, whichever API server it is. */
+export class ClusterPods {
+  readonly agent: TestAgent;
+  readonly admin: KubeClient;
+
+  constructor({ agent, admin }: { readonly agent: TestAgent; readonly admin: KubeClient }) {
+    this.agent = agent;
+    this.admin = admin;
+  }
+
+  /** Creates a pod bound to the node. */
+  async create(name: string, spec: Partial<PodSpec>): Promise<IdentifiedPod> {
+    const pod: Pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "default" },
+      spec: {
+        nodeName: "test-node",
+        terminationGracePeriodSeconds: 2,
+        automountServiceAccountToken: false,
+        containers: [],
+        ...spec,
+      },
+    };
+    const ref = { namespace: "default" };
+    return (await this.admin.create(resources.pods, ref, pod, AbortSignal.timeout(10_000))) as IdentifiedPod;
+  }
+
+  async pod(name: string): Promise<Pod | undefined> {
+    const { items } = await this.admin.list(resources.pods, { namespace: "default" }, {}, AbortSignal.timeout(10_000));
+    return items.find(({ metadata }) => metadata?.name === name);
+  }
+
+  async until(name: string, what: string, condition: (pod: Pod) => boolean, timeoutMs = 60_000): Promise<Pod> {
+    let last: Pod | undefined;
+    try {
+      return await eventually(
+        async () => {
+          last = await this.pod(name);
+          return last !== undefined && condition(last) ? last : undefined;
+        },
+        `${name}: ${what}`,
+        timeoutMs,
+      );
+    } catch (error) {
+      throw new Error(`${error}\nlast: ${JSON.stringify(last?.status)}\nagent log:\n${await this.agent.logTail()}`);
+    }
+  }
+
+  async untilGone(name: string, timeoutMs = 60_000): Promise<void> {
+    await eventually(async () => (await this.pod(name)) === undefined, `${name} is gone`, timeoutMs);
+  }
+
+  /** Follows the pods of the API, and remembers those that are gone as they were last. */
+  async watch(): Promise<PodWatch> {
+    const scope = new TaskScope();
+    const informer = new Informer<Pod>(
+      { resource: resources.pods, namespace: "default", keep: withoutManagedFields },
+      { client: this.admin, clock: systemClock, log: silentLogger, random: Math.random },
+    );
+    const history = new Map<string, Pod[]>();
+    const note = (pod: Pod): void => {
+      const name = pod.metadata?.name ?? "";
+      history.set(name, [...(history.get(name) ?? []), pod]);
+    };
+    informer.onChange(({ object }) => note(object));
+    scope.spawn("watch", (signal) => informer.run(signal));
+    await informer.synced(scope.signal);
+    return {
+      lastSeen: (name) => history.get(name)?.at(-1),
+      versions: (name) => history.get(name) ?? [],
+      [Symbol.asyncDispose]: () => scope.stop(),
+    };
+  }
+
+  async delete(name: string, gracePeriodSeconds?: number): Promise<void> {
+    const options = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+    await this.admin.delete(resources.pods, { namespace: "default", name }, options, AbortSignal.timeout(10_000));
+  }
+}
+
+export interface PodWatch extends AsyncDisposable {
+  lastSeen(name: string): Pod | undefined;
+  /** Everything that was seen of a pod, in order. */
+  versions(name: string): readonly Pod[];
+}

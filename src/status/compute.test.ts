@@ -337,6 +337,20 @@ describe("addresses", () => {
     assert.deepEqual(computed.podIPs, [{ ip: "10.1.0.5" }, { ip: "fd00::5" }]);
     assert.equal(computed.hostIP, "192.0.2.1");
   });
+  const ended = observedPod({ sandboxes: [], containers: [exited("main", 0)], ips: [] });
+  const known = { phase: "Succeeded", podIP: "10.1.0.5", podIPs: [{ ip: "10.1.0.5" }] };
+  for (const [whence, pod, given] of [
+    ["this agent's last status", testPod({ restartPolicy: "Never" }), { previous: known }],
+    ["the API", { ...testPod({ restartPolicy: "Never" }), status: known }, {}],
+  ] as const)
+    test(`kept from ${whence} when the pod is over and its sandbox tells no more`, () => {
+      const { podIP, podIPs } = computePodStatus(input(pod, ended, given));
+      assert.deepEqual({ podIP, podIPs }, { podIP: known.podIP, podIPs: known.podIPs });
+    });
+  test("not kept while the pod may get others", () => {
+    const previous = { ...known, phase: "Running" };
+    assert.equal(computePodStatus(input(testPod(), observedPod({ ips: [] }), { previous })).podIPs, undefined);
+  });
   test("host network", () =>
     assert.equal(
       status(testPod({ hostNetwork: true }), observedPod({ sandboxes: [testSandbox({ network: "node" })], ips: [] }))

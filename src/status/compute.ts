@@ -6,10 +6,10 @@ import { type PodPhase, podPhase } from "./phase.ts";
 
 /** The status of a pod as its users see it. Pure: the same input gives the same status. */
 export function computePodStatus(input: StatusInput): PodStatus {
-  const { pod, previous, observed, node } = input;
+  const { pod, previous, node } = input;
   const statuses = containerStatuses(input);
   const phase = settledPhase(input, podPhase(pod, statuses, input.tornDown));
-  const podIPs = pod.spec.hostNetwork === true ? node.hostIPs : keepFamilies(observed.ips, node.hostIPs);
+  const podIPs = pod.spec.hostNetwork === true ? node.hostIPs : addressesOf(input, phase);
   const carried = phase === previous?.phase ? { reason: previous.reason, message: previous.message } : {};
   return {
     ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }),
@@ -81,6 +81,13 @@ function settledPhase(input: StatusInput, computed: PodPhase): PodPhase {
     if (earlier === "Succeeded" || earlier === "Failed") return earlier;
   }
   return computed;
+}
+
+/** A pod that is over keeps the addresses it had: an agent that was started since can't learn them from the runtime. */
+function addressesOf({ pod, observed, previous, node }: StatusInput, phase: PodPhase): readonly string[] {
+  const isOver = phase === "Succeeded" || phase === "Failed";
+  if (observed.ips.length > 0 || !isOver) return keepFamilies(observed.ips, node.hostIPs);
+  return (previous?.podIPs ?? pod.status?.podIPs ?? []).map(({ ip }) => ip);
 }
 
 /** One address per family, the node's primary family first. */

@@ -65,3 +65,4 @@ export {
   type ResourceAmounts,
 } from "./resource-list.ts";
 export { type RotatedLog, rotatedLogs, rotationStamp } from "./rotated-logs.ts";
+export { matchesLabelSelector, matchesLabels, matchesNodeSelector, type SelectableNode } from "./selectors.ts";

@@ -1,10 +1,10 @@
 import { messageOf } from "../../base/index.ts";
-import type {
-  IdentifiedPod,
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  PersistentVolume,
-  PersistentVolumeClaim,
+import {
+  type IdentifiedPod,
+  matchesNodeSelector,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type SelectableNode,
 } from "../../model/index.ts";
 import { StepError, UnresolvedVolumeError, type VolumeSource } from "../kinds/kind.ts";
 import type { UsedVolume } from "./used-volumes.ts";
@@ -14,7 +14,7 @@ export interface Claims {
   claim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined>;
   persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume | undefined>;
   /** Undefined while the node object is unknown. */
-  node(): { readonly name: string; readonly labels: Readonly<Record<string, string>> } | undefined;
+  node(): SelectableNode | undefined;
 }
 
 const protection = "kubernetes.io/pvc-protection";
@@ -120,41 +120,8 @@ function checkMode({ volume, isMounted, isDevice }: UsedVolume, { spec }: Persis
 export function checkNodeAffinity({ spec }: PersistentVolume, node: ReturnType<Claims["node"]>): void {
   const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms;
   if (terms === undefined || node === undefined) return;
-  if (terms.some((term) => matchesTerm(term, node))) return;
+  if (matchesNodeSelector(terms, node)) return;
   throw new StepError("NodeAffinity check", "no matching NodeSelectorTerms");
-}
-
-function matchesTerm(
-  { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
-  node: { readonly name: string; readonly labels: Readonly<Record<string, string>> },
-): boolean {
-  // A term without any requirement matches nothing.
-  if (matchExpressions.length + matchFields.length === 0) return false;
-  return (
-    matchExpressions.every((requirement) => matchesRequirement(requirement, node.labels[requirement.key])) &&
-    matchFields.every(
-      (requirement) => requirement.key === "metadata.name" && matchesRequirement(requirement, node.name),
-    )
-  );
-}
-
-function matchesRequirement({ operator, values = [] }: NodeSelectorRequirement, value: string | undefined): boolean {
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    case "Gt":
-      return value !== undefined && Number(value) > Number(values[0]);
-    case "Lt":
-      return value !== undefined && Number(value) < Number(values[0]);
-    default:
-      return false;
-  }
 }
 
 /** Options for mount(8) that the volume's owner asks for. */

@@ -1,5 +1,9 @@
 import { createHash, X509Certificate } from "node:crypto";
-import type { ClusterTrustBundleProjection, LabelSelector, V1beta1ClusterTrustBundle } from "../../model/index.ts";
+import {
+  type ClusterTrustBundleProjection,
+  matchesLabelSelector,
+  type V1beta1ClusterTrustBundle,
+} from "../../model/index.ts";
 
 /** Port: the cluster's trust bundles, known after the first answer of the API server. */
 export interface TrustBundles {
@@ -46,36 +50,12 @@ function chosen(
     ({ metadata, spec }) =>
       spec.signerName === signerName &&
       labelSelector !== undefined &&
-      matchesLabels(labelSelector, metadata?.labels ?? {}),
+      matchesLabelSelector(labelSelector, metadata?.labels ?? {}),
   );
   if (found.length === 0 && optional !== true) {
     throw new Error("combination of signerName and labelSelector matched zero ClusterTrustBundles");
   }
   return found;
-}
-
-function matchesLabels(
-  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every(({ key, operator, values = [] }) => {
-      const value = labels[key];
-      switch (operator) {
-        case "In":
-          return value !== undefined && values.includes(value);
-        case "NotIn":
-          return value === undefined || !values.includes(value);
-        case "Exists":
-          return value !== undefined;
-        case "DoesNotExist":
-          return value === undefined;
-        default:
-          return false;
-      }
-    })
-  );
 }
 
 /** PEM blocks of certificates in one spelling, so that the same certificate is recognised in two bundles. */

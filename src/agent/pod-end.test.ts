@@ -68,7 +68,7 @@ function asking(name: string, cpu: string, priority: number): IdentifiedPod {
 }
 
 const crowded = predicatesHandler({
-  node: () => ({ metadata: { name: "n1" } }),
+  node: () => ({ node: { metadata: { name: "n1" } }, isConfirmed: true }),
   allocatable: () => amountsOf({ cpu: "1" }),
   maxPods: () => 10,
 });

@@ -31,6 +31,8 @@ export interface PodEngine {
   readonly relist: Relist;
   /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
   knownPods(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
+  /** What pods are judged by has become known, or has changed. */
+  reconsider(): void;
 }
 
 export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngine {
@@ -38,6 +40,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
   const statuses = new StatusStore(log.named("status"));
   const onRuntimeChange = (): void => {
+    registry.reconsider();
     workers.wakeAll();
     parts.onRuntimeChange();
   };
@@ -99,7 +102,9 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     log: log.named("pods"),
     ledger,
     recordEvent: recordPodEvent,
-    allSourcesReady: () => mux.allReady(),
+    clock,
+    isRuntimeKnown: () => relist.lastSuccessAt !== undefined,
+    mayStop: ({ sandboxes }) => mux.allReady() || isRefusedStaticPod(sandboxes[0]?.podSource, mux),
     wasHere: (uid) => memory.load(uid).status !== undefined,
     preempt: preempter({
       workers,
@@ -124,6 +129,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     forget: (uid) => {
       statuses.delete(uid);
       views.gone(uid);
+      ledger.forget(uid);
     },
   });
   statuses.onChange((pod, status, before) => {
@@ -144,14 +150,20 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     wake: (uid, fullName) => registry.runtimeChanged(uid, fullName),
     hintsFlow: () => parts.hints.source !== undefined && parts.hints.source !== "none",
     onListed: (isFirst) => {
-      // Pods wait with their start until it is known whether an older version of them still runs.
-      if (isFirst) workers.wakeAll();
-      settler.wake("unclaimed");
+      // Pods wait with their start until it is known whether they, or an older version of them, still run.
+      if (isFirst) {
+        registry.reconsider();
+        workers.wakeAll();
+      }
+      settleUnclaimed();
     },
     onDone: metrics.runtime.onRelist,
   });
-  /** Beside all else: an unwanted pod that can't be inspected must hold up nobody. */
-  const settler = new KeyedWorkers<"unclaimed">(scope, (_, signal) => registry.settleUndecided(signal));
+  /** Each by itself: an unwanted pod that can't be inspected must hold up nobody. */
+  const settler = new KeyedWorkers<PodUid>(scope, (uid, signal) => registry.settle(uid, signal));
+  const settleUnclaimed = (): void => {
+    for (const uid of registry.unclaimed()) settler.wake(uid);
+  };
   scope.spawn("runtime status", (signal) => runtimeStatus.run(signal));
   scope.spawn("relist", (signal) => relist.run(signal));
   scope.spawn("runtime hints", (signal) =>
@@ -167,17 +179,19 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       signal,
     ),
   );
-  scope.spawn("wanted pods", (signal) =>
-    takeChanges(
-      mux,
-      registry,
-      () => {
+  scope.spawn("wanted pods", async (signal) => {
+    for (;;) {
+      const change = await mux.next(signal);
+      const wasReady = mux.isReady(change.source);
+      registry.apply({ ...change, hold: change.provisional?.hold });
+      mux.acknowledge(change);
+      if (wasReady || !mux.isReady(change.source)) continue;
+      if (mux.allReady()) {
         log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
-        settler.wake("unclaimed");
-      },
-      signal,
-    ),
-  );
+      }
+      settleUnclaimed();
+    }
+  });
   showNodeState(metrics.figures.main, {
     wanted: () => mux.pods(),
     worked: () => workers.pods(),
@@ -198,7 +212,8 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       ...workers.uids(),
     ]);
   };
-  return { views, statuses, workers, runtimeStatus, ledger, observer, relist, knownPods };
+  const reconsider = (): void => registry.reconsider();
+  return { views, statuses, workers, runtimeStatus, ledger, observer, relist, knownPods, reconsider };
 }
 
 /** Besides the newest instance of a name, which its status needs, and the one before, one more has ended. */
@@ -208,17 +223,7 @@ function hasSpareRecords({ containers }: ObservedPod): boolean {
   return [...ended.values()].some((count) => count > 1);
 }
 
-async function takeChanges(
-  mux: PodMux,
-  registry: PodRegistry,
-  onReady: () => void,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    const change = await mux.next(signal);
-    const wasReady = mux.allReady();
-    registry.apply(change);
-    mux.acknowledge(change);
-    if (!wasReady && mux.allReady()) onReady();
-  }
+/** A pod from a manifest can be wanted by the source of its manifests alone, whatever the others have yet to say. */
+function isRefusedStaticPod(source: string | undefined, mux: PodMux): boolean {
+  return (source === "file" || source === "http") && mux.isReady(source);
 }

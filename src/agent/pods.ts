@@ -5,17 +5,24 @@ import { ContainerHints, type CriClient } from "../cri/index.ts";
 import { type CgroupLayout, isAppArmorEnabled, type Machine, nodeAddresses } from "../host/index.ts";
 import { readPullSecrets } from "../images/index.ts";
 import type { IdentifiedPod, PodUid } from "../model/index.ts";
-import type { NodeKeeper } from "../node/index.ts";
+import type { KnownNode, NodeKeeper } from "../node/index.ts";
 import {
   Admission,
   appArmorHandler,
   groupsPolicyHandler,
   hostPortsHandler,
+  type JudgingNode,
   osHandler,
   predicatesHandler,
   sysctlHandler,
 } from "../pods/index.ts";
-import { defaultUserIdPool, type KnownServices, normalSysctlName, UserIds } from "../runtime/index.ts";
+import {
+  defaultUserIdPool,
+  type KnownServices,
+  normalSysctlName,
+  type RuntimeStatus,
+  UserIds,
+} from "../runtime/index.ts";
 import type { HealthRegistry, LocalViews, Reviews, RuntimeViews, StatsPorts } from "../server/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
@@ -75,6 +82,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   const { kubelet, flags } = config;
   const podsDir = join(parts.rootDir, "pods");
   const cluster = await joinClusterIfAny(parts, scope);
+  const known = cluster && (await import("./known-node.ts")).followNode({ ...parts, cluster }, scope);
   const events = eventsTo(cluster, log.named("events"), config.nodeName);
   const userIds = new UserIds(podsDir, defaultUserIdPool(kubelet.userNamespaces?.idsPerPod));
   await userIds.restore();
@@ -186,7 +194,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
           ? []
           : [
               predicatesHandler({
-                node: () => keeper?.node,
+                node: () => judgingNode(known),
                 allocatable: () => node.nodeAllocatable,
                 maxPods: () => kubelet.maxPods,
               }),
@@ -194,7 +202,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
         hostPortsHandler,
         appArmorHandler(await isAppArmorEnabled()),
         osHandler,
-        groupsPolicyHandler(() => engine.runtimeStatus.features?.supplementalGroupsPolicy === true),
+        groupsPolicyHandler(() => supportsStrictGroups(engine.runtimeStatus)),
       ]),
       node,
       hostIPs,
@@ -224,6 +232,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     },
     scope,
   );
+  known?.onChange(() => engine.reconsider());
   metrics.volumes.show(volumes.volumes);
   startLogRotation({ ...engine, kubelet, runtime: cri.runtime, clock, log }, scope);
   let reviews: Reviews | undefined;
@@ -298,6 +307,11 @@ async function joinClusterIfAny(parts: AgentParts, scope: TaskScope): Promise<Cl
   return joinCluster({ config, certDir, clock, log, environment: surroundings.environment, watchRequests }, scope);
 }
 
+function judgingNode(known: KnownNode | undefined): JudgingNode | undefined {
+  const knowledge = known?.knowledge;
+  return knowledge && { node: knowledge.node, isConfirmed: knowledge.from === "api" };
+}
+
 function knownServices(cluster: Cluster | undefined): KnownServices {
   if (cluster === undefined) return { state: "none" };
   return cluster.services.hasSynced ? { state: "read", services: cluster.services.list() } : { state: "unread" };
@@ -311,6 +325,10 @@ function runtimeHandler(pod: IdentifiedPod, cluster: Cluster | undefined): strin
   const found = cluster.runtimeClasses.get(undefined, runtimeClassName);
   if (found === undefined) throw new Error(`RuntimeClass "${runtimeClassName}" not found`);
   return found.handler;
+}
+
+function supportsStrictGroups({ answeredAt, features }: RuntimeStatus): boolean | undefined {
+  return answeredAt === undefined ? undefined : features?.supplementalGroupsPolicy === true;
 }
 
 function crashBackoff({ gates, kubelet }: AgentConfig): { readonly initialMs: number; readonly maxMs: number } {

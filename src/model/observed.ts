@@ -29,6 +29,8 @@ export interface ObservedSandbox {
   readonly ip: string | undefined;
   readonly additionalIps: readonly string[];
   readonly runtimeHandler: string;
+  /** Which source the pod came from when the sandbox was made: file, http or api. */
+  readonly podSource?: string | undefined;
 }
 
 export interface ObservedContainer {

@@ -237,19 +237,6 @@ test("an API server that comes late or goes away for minutes changes nothing but
   assert.equal(conditions.find(({ type }) => type === "MemoryPressure")?.status, "True");
 });
 
-test("the node as we would make it is there before any server is", async () => {
-  await using world = await start(({ api }) => {
-    api.trouble = () => {
-      throw new Error("connect ECONNREFUSED");
-    };
-  });
-  const told = world.events.length;
-  const own = await world.keeper.ownNode(never);
-  assert.equal(own.status?.allocatable?.["pods"], "110");
-  assert.equal(own.metadata?.labels?.["kubernetes.io/hostname"], "node-1");
-  assert.equal(world.events.length, told, "only what is reported is told");
-});
-
 test("stopping leaves nothing behind", async () => {
   const world = await start();
   await world.clock.advance(25_000);

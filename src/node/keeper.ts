@@ -38,7 +38,6 @@ export class NodeKeeper {
   readonly #ports: NodeKeeperPorts;
   readonly #informer: Informer<Node>;
   readonly #computer: StatusComputer;
-  readonly #quietComputer: StatusComputer;
   readonly #reporter: StatusReporter;
   readonly #lease: LeaseKeeper;
   readonly #csiNode: CsiNodeKeeper;
@@ -62,9 +61,7 @@ export class NodeKeeper {
     );
     this.#csiNode = new CsiNodeKeeper({ client: clients.main, clock, log, random, onChange: () => this.wake() });
     const storageProblem = (): string | undefined => this.#csiNode.problem;
-    const computing = { facts, clock, log, recordEvent, storageProblem };
-    this.#computer = new StatusComputer(settings, computing);
-    this.#quietComputer = new StatusComputer(settings, { ...computing, recordEvent: () => {} });
+    this.#computer = new StatusComputer(settings, { facts, clock, log, recordEvent, storageProblem });
     const vital = { client: clients.heartbeat, resetConnection: () => clients.resetHeartbeat(), clock, log, random };
     this.#reporter = new StatusReporter(settings, {
       ...vital,
@@ -99,11 +96,6 @@ export class NodeKeeper {
   onNode(listener: (node: Node | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  /** The Node as we would make it, for decisions before the API server has been reached. */
-  ownNode(signal: AbortSignal): Promise<Node> {
-    return this.#quietComputer.compute(newNode(this.#settings, this.#ports.facts.machine.architecture), signal);
   }
 
   /** A fact has changed: look now whether the status has. */

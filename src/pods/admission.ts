@@ -1,6 +1,6 @@
 import type { IdentifiedPod } from "../model/index.ts";
 
-/** Whether this node takes a pod. The first handler that refuses decides. */
+/** Whether this node takes a pod. The first handler that refuses, or can't tell yet, decides. */
 export class Admission {
   readonly #handlers: readonly AdmissionHandler[];
 
@@ -12,7 +12,7 @@ export class Admission {
     let admitted: AdmissionVerdict = { type: "admitted" };
     for (const handler of this.#handlers) {
       const verdict = handler(pod, others);
-      if (verdict.type === "rejected") return verdict;
+      if (verdict.type !== "admitted") return verdict;
       if (verdict.preempts !== undefined) admitted = verdict;
     }
     return admitted;
@@ -21,7 +21,9 @@ export class Admission {
 
 export type AdmissionVerdict =
   | { readonly type: "admitted"; readonly preempts?: Preemption }
-  | { readonly type: "rejected"; readonly reason: string; readonly message: string };
+  | { readonly type: "rejected"; readonly reason: string; readonly message: string }
+  /** Something that the verdict rests on is not known yet: the pod waits, and is asked about again. */
+  | { readonly type: "undecided"; readonly waitsFor: string };
 
 export type AdmissionHandler = (pod: IdentifiedPod, others: readonly IdentifiedPod[]) => AdmissionVerdict;
 

@@ -21,6 +21,16 @@ const byPort = (hostPort: number, name: string, hostIP?: string): IdentifiedPod 
     { name, uid: name },
   );
 
+const inNamespace = (pod: IdentifiedPod, namespace: string, uid: string): IdentifiedPod => ({
+  ...pod,
+  metadata: { ...pod.metadata, namespace, uid },
+});
+const staticByPort = (hostPort: number, uid: string, namespace: string): IdentifiedPod => {
+  const pod = inNamespace(byPort(hostPort, "web"), namespace, uid);
+  return { ...pod, metadata: { ...pod.metadata, annotations: { "kubernetes.io/config.source": "file" } } };
+};
+const portTaken = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+
 for (const [name, handler, pod, others, wanted] of [
   ["safe sysctl", sysctl, withSysctl("net.ipv4.tcp_syncookies"), [], "admitted"],
   ["safe from this kernel on", sysctl, withSysctl("net.ipv4.tcp_keepalive_time"), [], "admitted"],
@@ -98,13 +108,7 @@ for (const [name, handler, pod, others, wanted] of [
     "admitted",
   ],
   ["host port free", hostPortsHandler, byPort(80, "a"), [byPort(81, "b")], "admitted"],
-  [
-    "host port taken",
-    hostPortsHandler,
-    byPort(80, "a"),
-    [byPort(80, "b")],
-    "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
-  ],
+  ["host port taken", hostPortsHandler, byPort(80, "a"), [byPort(80, "b")], portTaken],
   [
     "host port on another address",
     hostPortsHandler,
@@ -115,9 +119,38 @@ for (const [name, handler, pod, others, wanted] of [
   [
     "host port of its own earlier version",
     hostPortsHandler,
-    byPort(80, "a"),
-    [{ ...byPort(80, "a"), metadata: { ...byPort(80, "a").metadata, uid: "old" } }],
+    staticByPort(80, "new", "default"),
+    [staticByPort(80, "old", "default")],
     "admitted",
+  ],
+  [
+    "host port taken by a pod of the same name in another namespace",
+    hostPortsHandler,
+    inNamespace(byPort(80, "web"), "prod", "1"),
+    [inNamespace(byPort(80, "web"), "other", "2")],
+    portTaken,
+  ],
+  [
+    "host port taken by a static pod of the same name in another namespace",
+    hostPortsHandler,
+    staticByPort(80, "new", "prod"),
+    [staticByPort(80, "old", "other")],
+    portTaken,
+  ],
+  [
+    "host port still held by a deleted pod of the same name",
+    hostPortsHandler,
+    inNamespace(byPort(80, "web"), "prod", "1"),
+    [inNamespace(byPort(80, "web"), "prod", "2")],
+    portTaken,
+  ],
+  ["host port of the very same pod", hostPortsHandler, byPort(80, "a"), [byPort(80, "a")], "admitted"],
+  [
+    "strict groups before the runtime has said what it can do",
+    groupsPolicyHandler(() => undefined),
+    testPod({ securityContext: { supplementalGroupsPolicy: "Strict" } }),
+    [],
+    "undecided",
   ],
 ] as const satisfies readonly (readonly [
   string,
@@ -128,6 +161,6 @@ for (const [name, handler, pod, others, wanted] of [
 ])[]) {
   test(name, () => {
     const verdict = new Admission([handler]).admit(pod, others);
-    assert.equal(verdict.type === "admitted" ? "admitted" : `${verdict.reason}: ${verdict.message}`, wanted);
+    assert.equal(verdict.type === "rejected" ? `${verdict.reason}: ${verdict.message}` : verdict.type, wanted);
   });
 }

@@ -1,4 +1,4 @@
-import { type IdentifiedPod, isSidecar } from "../model/index.ts";
+import { fullName, type IdentifiedPod, isSidecar, isStaticPod } from "../model/index.ts";
 import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
 
 const admitted: AdmissionVerdict = { type: "admitted" };
@@ -103,9 +103,13 @@ export const osHandler: AdmissionHandler = (pod) => {
 };
 
 /** Refuses a strict group policy that the runtime would silently not follow. */
-export function groupsPolicyHandler(supportsStrict: () => boolean): AdmissionHandler {
+export function groupsPolicyHandler(supportsStrict: () => boolean | undefined): AdmissionHandler {
   return (pod) => {
-    if (pod.spec.securityContext?.supplementalGroupsPolicy !== "Strict" || supportsStrict()) return admitted;
+    if (pod.spec.securityContext?.supplementalGroupsPolicy !== "Strict") return admitted;
+    const isSupported = supportsStrict();
+    if (isSupported === undefined)
+      return { type: "undecided", waitsFor: "the container runtime to say what it can do" };
+    if (isSupported) return admitted;
     const message = "SupplementalGroupsPolicy=Strict is not supported in this node";
     return rejected("SupplementalGroupsPolicyNotSupported", message);
   };
@@ -115,9 +119,7 @@ export function groupsPolicyHandler(supportsStrict: () => boolean): AdmissionHan
 export const hostPortsHandler: AdmissionHandler = (pod, others) => {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return admitted;
-  const taken = others
-    .filter((other) => other.metadata.uid !== pod.metadata.uid && other.metadata.name !== pod.metadata.name)
-    .flatMap(hostPorts);
+  const taken = others.filter((other) => !isSuccession(pod, other)).flatMap(hostPorts);
   const clash = wanted.some((mine) =>
     taken.some(
       (theirs) =>
@@ -130,6 +132,12 @@ export const hostPortsHandler: AdmissionHandler = (pod, others) => {
   const message = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
   return rejected("NodePorts", message);
 };
+
+/** The same pod, or two versions of a static one, of which the newer starts when the older has ended. */
+function isSuccession(pod: IdentifiedPod, other: IdentifiedPod): boolean {
+  if (pod.metadata.uid === other.metadata.uid) return true;
+  return isStaticPod(pod) && isStaticPod(other) && fullName(pod) === fullName(other);
+}
 
 function hostPorts(
   pod: IdentifiedPod,

@@ -2,5 +2,5 @@
 export { Admission, type AdmissionHandler, type AdmissionVerdict } from "./admission.ts";
 export { appArmorHandler, groupsPolicyHandler, hostPortsHandler, osHandler, sysctlHandler } from "./handlers.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
-export { predicatesHandler } from "./predicates.ts";
-export { PodRegistry, type RegistryPorts } from "./registry.ts";
+export { type JudgingNode, predicatesHandler } from "./predicates.ts";
+export { PodRegistry, type RegistryPorts, type WantedChange } from "./registry.ts";

@@ -10,7 +10,7 @@ const node: Node = {
 };
 const tolerant: Partial<PodSpec> = { tolerations: [{ operator: "Exists" }] };
 const handler = predicatesHandler({
-  node: () => node,
+  node: () => ({ node, isConfirmed: true }),
   allocatable: () => amountsOf({ cpu: "2", memory: "1Gi", "example.com/gpu": "1" }),
   maxPods: () => 3,
 });
@@ -91,6 +91,6 @@ for (const [name, pod, others, wanted] of [
 ] as const) {
   test(name, () => {
     const verdict = handler(pod, others);
-    assert.equal(verdict.type === "admitted" ? "admitted" : `${verdict.reason}: ${verdict.message}`, wanted);
+    assert.equal(verdict.type === "rejected" ? `${verdict.reason}: ${verdict.message}` : verdict.type, wanted);
   });
 }

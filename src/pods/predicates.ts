@@ -3,10 +3,10 @@ import {
   type IdentifiedPod,
   isCriticalPod,
   isStaticPod,
+  matchesLabels,
+  matchesNodeSelector,
   milliUnits,
   type Node,
-  type NodeSelectorRequirement,
-  type NodeSelectorTerm,
   podResources,
   type ResourceAmounts,
   type Taint,
@@ -18,16 +18,31 @@ import { chooseVictims } from "./preemption.ts";
 
 const admitted: AdmissionVerdict = { type: "admitted" };
 
-/** What the scheduler promised for this pod must still hold on this node. */
-export function predicatesHandler(ports: {
-  readonly node: () => Node | undefined;
+/** The Node by which pods are judged. */
+export interface JudgingNode {
+  readonly node: Node;
+  /** False: it is the last one known, or made up from our own settings, because the API server can't be reached. */
+  readonly isConfirmed: boolean;
+}
+
+export interface PredicatePorts {
+  /** Undefined while neither the API server has shown the Node nor is known to be out of reach. */
+  readonly node: () => JudgingNode | undefined;
   readonly allocatable: () => ResourceAmounts;
   readonly maxPods: () => number;
-}): AdmissionHandler {
+}
+
+/** What the scheduler promised for this pod must still hold on this node. */
+export function predicatesHandler(ports: PredicatePorts): AdmissionHandler {
   return (pod, others) => {
-    const node = ports.node();
-    const rivals = others.filter(({ metadata }) => metadata.uid !== pod.metadata.uid && !isOver(metadata.uid, others));
-    const misfit = affinityVerdict(pod, node) ?? taintVerdict(pod, node?.spec?.taints ?? []);
+    const known = ports.node();
+    if (known === undefined && asksForNode(pod)) return { type: "undecided", waitsFor: "the Node" };
+    const rivals = others.filter((other) => other.metadata.uid !== pod.metadata.uid && !isOver(other));
+    const misfit = affinityVerdict(pod, known?.node) ?? taintVerdict(pod, known?.node.spec?.taints ?? []);
+    if (misfit !== undefined && known?.isConfirmed === false) {
+      // Refused is refused for good, and labels and taints may have changed since.
+      return { type: "undecided", waitsFor: "the API server: the Node as last known would not take this pod" };
+    }
     const lacks = lackingResources(pod, rivals, ports.allocatable(), ports.maxPods());
     const [first] = lacks;
     if (first === undefined) return misfit ?? admitted;
@@ -37,9 +52,15 @@ export function predicatesHandler(ports: {
   };
 }
 
-function isOver(uid: string, pods: readonly IdentifiedPod[]): boolean {
-  const phase = pods.find(({ metadata }) => metadata.uid === uid)?.status?.phase;
-  return phase === "Succeeded" || phase === "Failed";
+/** Whether the Node's labels or taints can make a difference. */
+function asksForNode(pod: IdentifiedPod): boolean {
+  const { nodeSelector = {}, affinity } = pod.spec;
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return !isStaticPod(pod) || Object.keys(nodeSelector).length > 0 || required !== undefined;
+}
+
+function isOver({ status }: IdentifiedPod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
 interface Lack {
@@ -111,40 +132,10 @@ function affinityVerdict(pod: IdentifiedPod, node: Node | undefined): AdmissionV
   if (Object.keys(selector).length === 0 && terms === undefined) return undefined;
   const labels = node?.metadata?.labels ?? {};
   const name = node?.metadata?.name ?? "";
-  const selected = Object.entries(selector).every(([key, value]) => labels[key] === value);
-  if (selected && (terms === undefined || terms.some((term) => matchesTerm(term, labels, name)))) return undefined;
+  const isSelected = matchesLabels(selector, labels);
+  if (isSelected && (terms === undefined || matchesNodeSelector(terms, { name, labels }))) return undefined;
   const message = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector";
   return { type: "rejected", reason: "NodeAffinity", message };
-}
-
-function matchesTerm(term: NodeSelectorTerm, labels: Readonly<Record<string, string>>, nodeName: string): boolean {
-  const { matchExpressions = [], matchFields = [] } = term;
-  if (matchExpressions.length + matchFields.length === 0) return false;
-  return (
-    matchExpressions.every((requirement) => matches(requirement, labels[requirement.key])) &&
-    matchFields.every((requirement) => matches(requirement, requirement.key === "metadata.name" ? nodeName : undefined))
-  );
-}
-
-function matches({ operator, values = [] }: NodeSelectorRequirement, value: string | undefined): boolean {
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    case "Gt":
-    case "Lt": {
-      const [bound] = values;
-      if (value === undefined || bound === undefined || !/^-?\d+$/.test(value)) return false;
-      return operator === "Gt" ? BigInt(value) > BigInt(bound) : BigInt(value) < BigInt(bound);
-    }
-    default:
-      return false;
-  }
 }
 
 function taintVerdict(pod: IdentifiedPod, taints: readonly Taint[]): AdmissionVerdict | undefined {

@@ -18,7 +18,10 @@ const bestEffort = (name: string, priority = 0): IdentifiedPod => pod(name, {}, 
 const critical = (requests: Requests): IdentifiedPod => burstable("critical", requests, 2_000_000_000);
 
 const handler = predicatesHandler({
-  node: () => ({ metadata: { name: "n1" }, spec: { taints: [{ key: "away", effect: "NoExecute" }] } }),
+  node: () => ({
+    node: { metadata: { name: "n1" }, spec: { taints: [{ key: "away", effect: "NoExecute" }] } },
+    isConfirmed: true,
+  }),
   allocatable: () => amountsOf({ cpu: "1", memory: "1000" }),
   maxPods: () => 4,
 });

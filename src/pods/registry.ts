@@ -1,4 +1,4 @@
-import { isAbort, type Ledger, type Logger } from "../base/index.ts";
+import { type Clock, isAbort, type Ledger, type Logger, messageOf } from "../base/index.ts";
 import {
   type IdentifiedPod,
   isMirrorPod,
@@ -9,21 +9,32 @@ import {
   uidOf,
 } from "../model/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
-import type { Admission, Preemption } from "./admission.ts";
+import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
 
 const defaultGraceSeconds = 30;
 
-/** The pods that are wanted on this node. Takes the sources' changes in order and tells the workers. */
+/**
+ * The pods that are wanted on this node. Takes the sources' changes in order, decides about each pod and tells the
+ * workers. What runs already is taken as it is: nobody is stopped because the agent was started again. What goes wrong
+ * with one pod ends as that pod's status and is tried again; it never reaches another pod.
+ */
 export class PodRegistry {
   readonly #ports: RegistryPorts;
   readonly #pods = new Map<PodUid, IdentifiedPod>();
+  /** Handed to their workers, or about to be when others have made room. */
+  readonly #taken = new Set<PodUid>();
   readonly #rejected = new Set<PodUid>();
+  /** Wanted, and waiting for what the decision about them rests on; with what a source says against their start. */
+  readonly #pending = new Map<PodUid, { readonly hold: string | undefined }>();
   /** Taken off to make room for others. */
   readonly #preempted = new Set<PodUid>();
   /** Admitted, and waiting for those that have to go first. */
   readonly #waiting = new Set<PodUid>();
-  /** Removed, or found in the runtime, before all sources had spoken: nobody may be stopped yet. With full names. */
-  readonly #undecided = new Map<PodUid, string | undefined>();
+  /** Run, and can't be reckoned with: what they ask for makes no sense. */
+  readonly #beyondReckoning = new Set<PodUid>();
+  /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
+  readonly #found = new Map<PodUid, string | undefined>();
+  readonly #failures = new Map<PodUid, number>();
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports;
@@ -37,117 +48,212 @@ export class PodRegistry {
     return this.#pods.values();
   }
 
-  apply(change: { readonly op: string; readonly pods: readonly IdentifiedPod[] }): void {
-    for (const pod of change.op === "ADD" ? this.#knownFirst(change.pods) : change.pods) {
-      if (isMirrorPod(pod)) continue;
-      switch (change.op) {
-        case "ADD":
-          this.#add(pod);
-          break;
-        case "UPDATE":
-        case "DELETE":
-          this.#pods.set(uidOf(pod), pod);
-          if (!this.#rejected.has(uidOf(pod)) || change.op === "DELETE") this.#start(pod);
-          break;
-        case "RECONCILE":
-          this.#pods.set(uidOf(pod), pod);
-          // Somebody may have opened or closed a readiness gate.
-          if ((pod.spec.readinessGates ?? []).length > 0) this.#start(pod);
-          break;
-        case "REMOVE":
-          this.#remove(pod);
-          continue;
-      }
-      // Only now: the worker may have found a status that an earlier run of the agent left.
-      this.#ports.announce(pod);
+  apply(change: WantedChange): void {
+    const pods = change.op === "ADD" ? this.#eldestFirst(change.pods) : change.pods;
+    for (const pod of pods) if (!isMirrorPod(pod)) this.#guarded(change, pod);
+  }
+
+  /** Something that decisions rest on has become known: what runs, the Node, or what the runtime can do. */
+  reconsider(): void {
+    const waiting = [...this.#pending.keys()].flatMap((uid) => this.#pods.get(uid) ?? []);
+    for (const pod of this.#eldestFirst(waiting)) {
+      this.#guarded({ op: "ADD", pods: [pod], hold: () => this.#pending.get(uidOf(pod))?.hold }, pod);
     }
   }
 
+  #guarded(change: WantedChange, pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    try {
+      this.#handle(change, pod);
+      this.#failures.delete(uid);
+    } catch (error) {
+      this.#failed(change, pod, error);
+    }
+  }
+
+  #handle({ op, hold }: WantedChange, pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    if (op === "REMOVE") {
+      this.#remove(pod);
+      return;
+    }
+    this.#pods.set(uid, pod);
+    // Somebody may have opened or closed a readiness gate; else a status is nothing to act upon.
+    const isOnlyStatus = op === "RECONCILE" && (pod.spec.readinessGates ?? []).length === 0;
+    if (op === "ADD") this.#decide(pod, hold?.(uid));
+    else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid)?.hold);
+    else if (this.#rejected.has(uid)) {
+      if (op === "DELETE") this.#start(pod);
+    } else if (!isOnlyStatus) this.#start(pod);
+    // Only now: the worker may have found a status that an earlier run of the agent left.
+    this.#ports.announce(pod);
+  }
+
+  /** A defect of ours, or a pod so odd that a part could not cope: this pod waits, everybody else goes on. */
+  #failed(change: WantedChange, pod: IdentifiedPod, error: unknown): void {
+    const uid = uidOf(pod);
+    const { log, ledger, clock } = this.#ports;
+    const failures = (this.#failures.get(uid) ?? 0) + 1;
+    this.#failures.set(uid, failures);
+    const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
+    const { name, namespace } = pod.metadata;
+    log.error("Could not handle a change of a pod; it is tried again", error, { pod: name, namespace, op: change.op });
+    const message = `handling its ${change.op} failed: ${messageOf(error)}`;
+    ledger.block(uid, { reason: "UnexpectedError", message, nextTryAt: clock.now() + waitMs });
+    clock.after(waitMs, () => {
+      // Whatever came meanwhile has had its own try.
+      if (this.#failures.get(uid) !== failures) return;
+      const newest = this.#pods.get(uid);
+      if (change.op === "REMOVE" || newest !== undefined) this.#guarded(change, newest ?? pod);
+    });
+  }
+
   /** A newcomer must not take the place of what has been here since before the agent was restarted. */
-  #knownFirst(pods: readonly IdentifiedPod[]): Iterable<IdentifiedPod> {
-    return pods.length < 2 ? pods : new Set([...pods.filter((pod) => this.#ports.wasHere(uidOf(pod))), ...pods]);
+  #eldestFirst(pods: readonly IdentifiedPod[]): Iterable<IdentifiedPod> {
+    if (pods.length < 2) return pods;
+    const running = pods.filter((pod) => this.#found.has(uidOf(pod)));
+    return new Set([...running, ...pods.filter((pod) => this.#ports.wasHere(uidOf(pod))), ...pods]);
   }
 
   /** A sandbox or container of this pod appeared, changed or went. */
   runtimeChanged(uid: PodUid, name?: string): void {
     if (this.#ports.workers.knows(uid)) this.#ports.workers.runtimeChanged(uid);
-    else if (!this.#isTaken(uid)) this.#undecided.set(uid, name ?? this.#undecided.get(uid));
-  }
-
-  /** Wanted, and not refused. */
-  #isTaken(uid: PodUid): boolean {
-    return this.#pods.has(uid) && !this.#rejected.has(uid);
+    else if (!this.#taken.has(uid)) this.#found.set(uid, name ?? this.#found.get(uid));
   }
 
   /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
   isUnclaimed(name: string): boolean {
-    return [...this.#undecided.values()].includes(name);
+    return [...this.#found.values()].includes(name);
   }
 
-  /** Decides about pods that nobody claimed; call when the sources are ready and whenever one turns up later. */
-  async settleUndecided(signal: AbortSignal): Promise<void> {
-    if (!this.#ports.allSourcesReady()) return;
-    await Promise.all([...this.#undecided.keys()].map((uid) => this.#settle(uid, signal)));
+  /** What the runtime has and no worker does; `settle` decides about each. */
+  unclaimed(): readonly PodUid[] {
+    return [...this.#found.keys()];
   }
 
-  async #settle(uid: PodUid, signal: AbortSignal): Promise<void> {
+  /** Wanted, and not refused: no orphan, whether or not it could be handed to its worker yet. */
+  #isWanted(uid: PodUid): boolean {
+    return this.#pods.has(uid) && !this.#rejected.has(uid);
+  }
+
+  /** Stops a pod that nobody wants; call when a source has spoken and whenever the runtime was looked through. */
+  async settle(uid: PodUid, signal: AbortSignal): Promise<void> {
+    if (this.#isWanted(uid)) return;
+    const { workers, log } = this.#ports;
     try {
-      await this.#decide(uid, signal);
-      this.#undecided.delete(uid);
+      if (!workers.knows(uid)) {
+        const observed = await this.#ports.inspect(uid, signal);
+        if (this.#isWanted(uid)) return;
+        const isThere = observed.sandboxes.length + observed.containers.length > 0;
+        if (isThere && !this.#ports.mayStop(observed)) return;
+        if (isThere) this.#stopOrphan(uid, observed);
+      }
+      this.#found.delete(uid);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      const { log } = this.#ports;
       log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
     }
   }
 
-  async #decide(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const { workers, log } = this.#ports;
-    if (this.#isTaken(uid)) return;
-    if (workers.knows(uid)) {
-      workers.terminate(uid, { cause: "deleted", graceSeconds: defaultGraceSeconds });
-      return;
-    }
-    const observed = await this.#ports.inspect(uid, signal);
-    if (this.#isTaken(uid) || observed.sandboxes.length + observed.containers.length === 0) return;
+  #stopOrphan(uid: PodUid, observed: ObservedPod): void {
     const { name: pod, namespace } = observed;
-    log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
-    workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
+    this.#ports.log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
+    this.#ports.workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
   }
 
-  #add(pod: IdentifiedPod): void {
+  #decide(pod: IdentifiedPod, hold: string | undefined): void {
     const uid = uidOf(pod);
-    this.#pods.set(uid, pod);
-    this.#undecided.delete(uid);
     const ending = pod.metadata.deletionTimestamp !== undefined;
     const over = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-    const verdict = ending || over ? { type: "admitted" as const } : this.#ports.admission.admit(pod, this.#active());
-    if (verdict.type === "rejected") {
-      this.#rejected.add(uid);
-      this.#ports.ledger.note(uid, "admitted", `rejected: ${verdict.reason}: ${verdict.message}`);
-      this.#ports.recordEvent(pod, { type: "Warning", reason: verdict.reason, message: verdict.message });
-      this.#ports.setStatus(pod, {
-        phase: "Failed",
-        reason: verdict.reason,
-        message: `Pod was rejected: ${verdict.message}`,
-      });
-      return;
+    if (hold !== undefined) this.#wait(uid, hold, hold);
+    else if (ending || over || this.#taken.has(uid)) this.#take(pod);
+    else if (!this.#ports.isRuntimeKnown()) this.#wait(uid, "the container runtime to say what runs already", hold);
+    else if (this.#found.has(uid)) this.#takeOver(pod);
+    else this.#follow(pod, this.#verdict(pod), hold);
+  }
+
+  #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, hold: string | undefined): void {
+    switch (verdict.type) {
+      case "undecided":
+        this.#wait(uidOf(pod), verdict.waitsFor, hold);
+        break;
+      case "rejected":
+        this.#reject(pod, verdict);
+        break;
+      case "admitted":
+        if (verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);
+        this.#take(pod);
     }
+  }
+
+  #verdict(pod: IdentifiedPod): AdmissionVerdict {
+    try {
+      return this.#ports.admission.admit(pod, this.#active());
+    } catch (error) {
+      const { name, namespace } = pod.metadata;
+      this.#ports.log.error("Could not decide whether the node takes a pod; it is refused", error, {
+        pod: name,
+        namespace,
+      });
+      return { type: "rejected", reason: "UnexpectedAdmissionError", message: messageOf(error) };
+    }
+  }
+
+  #reject(pod: IdentifiedPod, { reason, message }: { readonly reason: string; readonly message: string }): void {
+    const uid = uidOf(pod);
+    this.#pending.delete(uid);
+    this.#rejected.add(uid);
+    this.#ports.ledger.block(uid, undefined);
+    this.#ports.ledger.note(uid, "admitted", `rejected: ${reason}: ${message}`);
+    this.#ports.recordEvent(pod, { type: "Warning", reason, message });
+    this.#ports.setStatus(pod, { phase: "Failed", reason, message: `Pod was rejected: ${message}` });
+  }
+
+  #wait(uid: PodUid, waitsFor: string, hold: string | undefined): void {
+    this.#pending.set(uid, { hold });
+    this.#ports.ledger.block(uid, { reason: "NotDecidedYet", message: `waiting for ${waitsFor}` });
+  }
+
+  /** Its containers are here, so a node took it: it stays, whatever admission would say of a newcomer. */
+  #takeOver(pod: IdentifiedPod): void {
+    try {
+      this.#ports.admission.admit(pod, []);
+    } catch (error) {
+      const { name, namespace } = pod.metadata;
+      this.#ports.log.error(
+        "A pod that runs can't be reckoned with; others are admitted as if it were not there",
+        error,
+        {
+          pod: name,
+          namespace,
+        },
+      );
+      this.#beyondReckoning.add(uidOf(pod));
+    }
+    this.#take(pod);
+  }
+
+  #take(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    this.#pending.delete(uid);
     this.#rejected.delete(uid);
-    if ("preempts" in verdict && verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);
+    this.#taken.add(uid);
     this.#start(pod);
   }
 
   #start(pod: IdentifiedPod): void {
-    if (!this.#waiting.has(uidOf(pod))) this.#ports.workers.upsert(pod);
+    if (this.#waiting.has(uidOf(pod))) return;
+    this.#ports.workers.upsert(pod);
+    this.#found.delete(uidOf(pod));
   }
 
   /** Those that hold what they were promised; others give it back or never had it. */
   #active(): readonly IdentifiedPod[] {
-    return [...this.#pods.values()].filter((pod) => {
-      const step = this.#ports.workers.stateOf(uidOf(pod))?.step;
-      const isGone = step === "terminated" || step === "finished" || this.#preempted.has(uidOf(pod));
-      return !isGone && !this.#rejected.has(uidOf(pod));
+    return [...this.#taken].flatMap((uid) => {
+      const step = this.#ports.workers.stateOf(uid)?.step;
+      const isGone = step === "terminated" || step === "finished" || this.#preempted.has(uid);
+      const pod = this.#pods.get(uid);
+      return pod === undefined || isGone || this.#beyondReckoning.has(uid) ? [] : [pod];
     });
   }
 
@@ -158,7 +264,7 @@ export class PodRegistry {
     this.#ports.preempt(preemption, () => {
       this.#waiting.delete(uid);
       const newest = this.#pods.get(uid);
-      if (newest !== undefined) this.#ports.workers.upsert(newest);
+      if (newest !== undefined) this.#guarded({ op: "UPDATE", pods: [newest] }, newest);
     });
   }
 
@@ -166,24 +272,40 @@ export class PodRegistry {
     const uid = uidOf(pod);
     this.#pods.delete(uid);
     this.#preempted.delete(uid);
-    if (this.#rejected.delete(uid)) this.#ports.forget(uid);
-    if (!this.#ports.allSourcesReady()) {
-      this.#undecided.set(uid, undefined);
-      return;
-    }
+    this.#beyondReckoning.delete(uid);
+    this.#failures.delete(uid);
+    const neverStarted = [this.#pending.delete(uid), this.#rejected.delete(uid)].includes(true);
+    if (!this.#taken.delete(uid) && neverStarted) this.#ports.forget(uid);
     const graceSeconds =
       pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    // Its own source has said that it is not wanted any more; no other can want this very pod.
     this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds });
   }
+}
+
+/** A defect must not become a busy loop; the next change of the pod is tried at once anyway. */
+const firstRetryMs = 1_000;
+const longestRetryMs = 60_000;
+
+/** What a source says about some pods. */
+export interface WantedChange {
+  readonly op: "ADD" | "UPDATE" | "DELETE" | "REMOVE" | "RECONCILE";
+  readonly pods: readonly IdentifiedPod[];
+  /** What this pod has to wait for although it is wanted; the ADD that follows without it lets it go on. */
+  readonly hold?: ((uid: PodUid) => string | undefined) | undefined;
 }
 
 export interface RegistryPorts {
   readonly workers: PodWorkers;
   readonly admission: Admission;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly ledger: Ledger<PodUid>;
   readonly recordEvent: RecordPodEvent;
-  readonly allSourcesReady: () => boolean;
+  /** The runtime has said what it has; call `reconsider` when this becomes true. */
+  readonly isRuntimeKnown: () => boolean;
+  /** Whether it is certain that no source wants a pod that none has named. */
+  readonly mayStop: (observed: ObservedPod) => boolean;
   /** An earlier run of the agent has admitted the pod. */
   readonly wasHere: (uid: PodUid) => boolean;
   /** Takes pods off the node; `then` is called once they have stopped, or take too long about it. */

@@ -5,7 +5,14 @@ import {
   PodSandboxState,
   type PodSandboxStatus,
 } from "../cri/index.ts";
-import type { ContainerId, ObservedContainer, ObservedResources, ObservedSandbox, SandboxId } from "../model/index.ts";
+import {
+  type ContainerId,
+  configSourceAnnotation,
+  type ObservedContainer,
+  type ObservedResources,
+  type ObservedSandbox,
+  type SandboxId,
+} from "../model/index.ts";
 import { parseContainerAnnotations } from "./mapping/index.ts";
 
 export function translateSandbox(status: PodSandboxStatus): ObservedSandbox {
@@ -19,6 +26,7 @@ export function translateSandbox(status: PodSandboxStatus): ObservedSandbox {
     ip: status.network?.ip,
     additionalIps: status.network?.additionalIps.map(({ ip }) => ip) ?? [],
     runtimeHandler: status.runtimeHandler,
+    podSource: status.annotations[configSourceAnnotation],
   };
 }
 

@@ -79,7 +79,7 @@ export interface ApiSourcePorts {
   readonly log: Logger;
   readonly hasSynced: () => boolean;
   readonly pods: () => readonly IdentifiedPod[];
-  readonly deliver: (pods: readonly IdentifiedPod[], signal: AbortSignal) => Promise<void>;
+  readonly deliver: (pods: readonly IdentifiedPod[], signal: AbortSignal) => Promise<unknown>;
 }
 
 const forever = 2 ** 31 - 1;

@@ -15,6 +15,7 @@ export type {
   PodNotification,
   PodSnapshot,
   PodSource,
+  Provisional,
 } from "./pod-change.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
 export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";

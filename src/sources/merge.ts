@@ -113,7 +113,16 @@ function compare({ pod: known, incoming: lastIncoming }: StoredPod, incoming: Id
   return { change: deletionTimestamp === undefined ? "update" : "delete", pod };
 }
 
+/** A pod too odd to be compared counts as changed: one such pod must not hold up the others of its list. */
 function differsSemantically(known: IdentifiedPod, incoming: IdentifiedPod): boolean {
+  try {
+    return hasOtherContent(known, incoming);
+  } catch {
+    return true;
+  }
+}
+
+function hasOtherContent(known: IdentifiedPod, incoming: IdentifiedPod): boolean {
   const before = known.metadata;
   const after = incoming.metadata;
   return (

@@ -1,4 +1,4 @@
-import type { IdentifiedPod } from "../model/index.ts";
+import type { IdentifiedPod, PodUid } from "../model/index.ts";
 
 export const podSources = ["file", "http", "api"] as const;
 /** Where a desired pod comes from; also the value of the `kubernetes.io/config.source` annotation. */
@@ -14,12 +14,21 @@ export type PodSource = (typeof podSources)[number];
  * - RECONCILE: only the status in the source differs from what was known.
  *
  * The first SET of a source always causes at least one change, if need be an ADD without pods, so that the consumer
- * learns that the source has spoken.
+ * learns that the source has spoken. So does the first one that the source stands by after a provisional one: it ADDs
+ * every pod again.
  */
 export interface PodChange {
   readonly op: "ADD" | "UPDATE" | "DELETE" | "REMOVE" | "RECONCILE";
   readonly source: PodSource;
   readonly pods: readonly IdentifiedPod[];
+  /** Given while the source can only say what it wanted last: such a list starts nothing else, and stops nothing. */
+  readonly provisional?: Provisional | undefined;
+}
+
+/** A list that the source could not confirm. */
+export interface Provisional {
+  /** What a pod of the list has to wait for; undefined: it may go on, or be started. */
+  readonly hold: (uid: PodUid) => string | undefined;
 }
 
 /** Every desired pod of every source; only sent in the snapshot modes. */
@@ -27,6 +36,7 @@ export interface PodSnapshot {
   readonly op: "SET";
   readonly source: PodSource;
   readonly pods: readonly IdentifiedPod[];
+  readonly provisional?: Provisional | undefined;
 }
 
 export type PodNotification = PodChange | PodSnapshot;

@@ -2,7 +2,14 @@ import { type Clock, Limiter } from "../base/index.ts";
 import { describePod, type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import { type Merge, mergeSet, type StoredPods } from "./merge.ts";
-import type { NotificationMode, NotificationOf, PodChange, PodNotification, PodSource } from "./pod-change.ts";
+import type {
+  NotificationMode,
+  NotificationOf,
+  PodChange,
+  PodNotification,
+  PodSource,
+  Provisional,
+} from "./pod-change.ts";
 
 const notificationBuffer = 50;
 
@@ -29,6 +36,8 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   // Merges are serialised across sources, so that the stream has one order.
   readonly #merging = new Limiter(1);
   readonly #stored = new Map<PodSource, StoredPods>();
+  /** Sources that have delivered a list they stand by. */
+  readonly #confirmed = new Set<PodSource>();
   readonly #acknowledged = new Set<PodSource>();
   readonly #duplicates = new Map<PodSource, ReadonlySet<PodUid>>();
 
@@ -37,16 +46,29 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
     this.#ports = ports;
   }
 
-  /** The complete list of pods that `source` wants now. Resolves when every resulting notification is in the buffer. */
-  async set(source: PodSource, pods: readonly IdentifiedPod[], signal: AbortSignal): Promise<void> {
-    await this.#merging.run(async () => {
-      const isFirst = !this.#stored.has(source);
+  /**
+   * The complete list of pods that `source` wants now; provisional: wanted last, as far as is known. Resolves when
+   * every resulting notification is in the buffer, with whether other pods are wanted, or in another form, than before.
+   */
+  async set(
+    source: PodSource,
+    pods: readonly IdentifiedPod[],
+    signal: AbortSignal,
+    provisional?: Provisional,
+  ): Promise<"changed" | "unchanged"> {
+    return await this.#merging.run(async () => {
+      if (provisional !== undefined && this.#confirmed.has(source)) return "unchanged";
+      const isFirst = !this.#confirmed.has(source);
       const merge = mergeSet(this.#stored.get(source) ?? new Map(), source, pods, this.#timestamp());
       this.#stored.set(source, merge.stored);
+      if (provisional === undefined) this.#confirmed.add(source);
       this.#announceDuplicates(source, merge.duplicates);
-      for (const notification of this.#notifications(source, merge, isFirst)) {
-        await this.#queue.put(notification, signal);
+      const effective = isFirst ? withAllAdded(merge) : merge;
+      for (const notification of this.#notifications(source, effective, isFirst)) {
+        await this.#queue.put(provisional === undefined ? notification : { ...notification, provisional }, signal);
       }
+      const { removes, adds, updates, deletes } = effective;
+      return removes.length + adds.length + updates.length + deletes.length > 0 ? "changed" : "unchanged";
     }, signal);
   }
 
@@ -55,14 +77,14 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
     return (await this.#queue.take(signal)) as NotificationOf<Mode>;
   }
 
-  /** The consumer has acted on this notification; its source counts as ready from now on. */
+  /** The consumer has acted on this notification; its source counts as ready from now on, if it stands by it. */
   acknowledge(notification: PodNotification): void {
-    this.#acknowledged.add(notification.source);
+    if (notification.provisional === undefined) this.#acknowledged.add(notification.source);
   }
 
-  /** True once the source has delivered a list, whether or not the consumer got to it yet. */
-  seen(source: PodSource): boolean {
-    return this.#stored.has(source);
+  /** True once this source has delivered a list that it stands by and that the consumer has acted on. */
+  isReady(source: PodSource): boolean {
+    return this.#acknowledged.has(source);
   }
 
   /** True once every configured source has delivered a list that the consumer has acted on. */
@@ -126,4 +148,10 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   #timestamp(): string {
     return new Date(this.#ports.clock.now()).toISOString().replace("Z", "000000Z");
   }
+}
+
+/** What was only assumed so far is now said: nobody has to remember what differs from the assumption. */
+function withAllAdded({ removes, stored, duplicates }: Merge): Merge {
+  const adds = [...stored.values()].map(({ pod }) => pod);
+  return { removes, adds, updates: [], deletes: [], reconciles: [], stored, duplicates };
 }

@@ -12,7 +12,7 @@ import { Admission, type AdmissionHandler } from "../../src/pods/index.ts";
 import { StartError } from "../../src/runtime/index.ts";
 import { exampleContext } from "../../src/runtime/mapping/example-context.ts";
 import { Figures } from "../../src/server/index.ts";
-import { PodMux, type PodSource } from "../../src/sources/index.ts";
+import { PodMux, type PodSource, type Provisional } from "../../src/sources/index.ts";
 import { PodVolumes, type VolumeKind } from "../../src/volumes/index.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 
@@ -85,10 +85,23 @@ export class TestEngine implements AsyncDisposable {
    * came meanwhile.
    */
   async restart(...added: readonly IdentifiedPod[]): Promise<void> {
-    await this.stop();
+    await this.restartUnheard();
     for (const pod of added) this.#wanted.set(pod.metadata.uid, pod);
-    this.#life = this.#begin();
     await this.#deliver();
+  }
+
+  /** The next life begins, and no source says anything yet. */
+  async restartUnheard(): Promise<void> {
+    await this.stop();
+    this.#life = this.#begin();
+    await this.advance(0);
+  }
+
+  /** The source hands in the pods it wanted last, without standing by them; `hold` is what each has to wait for. */
+  async assume(hold: Provisional["hold"]): Promise<void> {
+    const { source = "file" } = this.#options;
+    await this.#life.mux.set(source, [...this.#wanted.values()], this.#life.scope.signal, { hold });
+    await this.advance(0);
   }
 
   /** Calls that are under way are given time to end, so time goes on meanwhile. */

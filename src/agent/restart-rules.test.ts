@@ -1,0 +1,204 @@
+// What a start of the agent may do to pods: nothing that runs is stopped or refused for it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
+import { amountsOf, type IdentifiedPod, type PodSpec, type PodUid } from "../model/index.ts";
+import { type AdmissionHandler, hostPortsHandler, type JudgingNode, predicatesHandler } from "../pods/index.ts";
+
+const node = { metadata: { name: "n1", labels: { disk: "ssd" } } };
+
+/** The Node as the agent knows it, which tests change. */
+class Knowledge {
+  node: JudgingNode | undefined = { node, isConfirmed: true };
+  cpu = "8";
+  readonly handlers: readonly AdmissionHandler[] = [
+    predicatesHandler({
+      node: () => this.node,
+      allocatable: () => amountsOf({ cpu: this.cpu }),
+      maxPods: () => 100,
+    }),
+    hostPortsHandler,
+  ];
+}
+
+const byNodeName = {
+  nodeAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n1"] }] }],
+    },
+  },
+};
+const byLabel = {
+  nodeAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] }],
+    },
+  },
+};
+const choosy: readonly IdentifiedPod[] = [
+  enginePod("daemon", { affinity: byNodeName }),
+  enginePod("selecting", { nodeSelector: { disk: "ssd" } }),
+  enginePod("affine", { affinity: byLabel }),
+  enginePod("plain"),
+];
+const names = choosy.map(({ metadata }) => `${metadata.name}/main`).sort();
+const ids = (engine: TestEngine): readonly string[] =>
+  engine.runtime
+    .containers()
+    .filter(({ life }) => life.step === "running")
+    .map(({ id }) => id)
+    .sort();
+const blocker = (engine: TestEngine, uid: string): string | undefined =>
+  engine.engine.ledger.read(uid as PodUid)?.blocker?.message;
+
+for (const source of ["api", "file"] as const) {
+  test(`pods from ${source} that choose their node go on when the agent is started before the Node is known`, async () => {
+    const knowledge = new Knowledge();
+    await using engine = await TestEngine.start({ source, handlers: knowledge.handlers });
+    await engine.want(...choosy);
+    await engine.until("all run", () => engine.running().length === choosy.length);
+    const before = ids(engine);
+    knowledge.node = undefined;
+    await engine.restart();
+    await engine.advance(60_000);
+    assert.deepEqual(ids(engine), before, "the same containers run on");
+    for (const { metadata } of choosy) assert.equal(engine.phase(metadata.uid), "Running", metadata.name);
+    knowledge.node = { node, isConfirmed: true };
+    engine.engine.reconsider();
+    await engine.advance(60_000);
+    assert.deepEqual(ids(engine), before);
+  });
+}
+
+for (const [what, change] of [
+  [
+    "its label is gone",
+    (knowledge: Knowledge) => (knowledge.node = { node: { metadata: { name: "n1" } }, isConfirmed: true }),
+  ],
+  ["the node has become smaller", (knowledge: Knowledge) => (knowledge.cpu = "1m")],
+  [
+    "a taint has come",
+    (knowledge: Knowledge) =>
+      (knowledge.node = {
+        node: { ...node, spec: { taints: [{ key: "k", effect: "NoExecute" }] } },
+        isConfirmed: true,
+      }),
+  ],
+] as const) {
+  test(`a pod that runs is not refused after a restart although ${what}; a newcomer is`, async () => {
+    const knowledge = new Knowledge();
+    await using engine = await TestEngine.start({ source: "api", handlers: knowledge.handlers });
+    const asking: Partial<PodSpec> = {
+      nodeSelector: { disk: "ssd" },
+      containers: [{ name: "main", image: "busybox:1", resources: { requests: { cpu: "100m" } } }],
+    };
+    await engine.want(enginePod("old", asking));
+    await engine.until("it runs", () => engine.running().length === 1);
+    const before = ids(engine);
+    change(knowledge);
+    await engine.restart(enginePod("new", asking));
+    await engine.advance(60_000);
+    assert.deepEqual(ids(engine), before);
+    assert.equal(engine.phase("old"), "Running");
+    assert.equal(engine.phase("new"), "Failed");
+  });
+}
+
+test("a newcomer waits for the Node, says so, and is decided about when it is there", async () => {
+  const knowledge = new Knowledge();
+  knowledge.node = undefined;
+  await using engine = await TestEngine.start({ source: "api", handlers: knowledge.handlers });
+  await engine.want(...choosy, enginePod("misfit", { nodeSelector: { disk: "tape" } }));
+  await engine.advance(60_000);
+  assert.deepEqual(engine.running(), []);
+  assert.equal(engine.phase("daemon"), undefined, "neither refused nor started");
+  assert.equal(blocker(engine, "daemon"), "waiting for the Node");
+  knowledge.node = { node, isConfirmed: true };
+  engine.engine.reconsider();
+  await engine.until("all run", () => engine.running().length === choosy.length);
+  assert.deepEqual(engine.running(), names);
+  assert.equal(engine.phase("misfit"), "Failed");
+  assert.equal(blocker(engine, "daemon"), undefined);
+});
+
+test("a static pod that asks for nothing of the Node does not wait for it", async () => {
+  const knowledge = new Knowledge();
+  knowledge.node = undefined;
+  await using engine = await TestEngine.start({ source: "file", handlers: knowledge.handlers });
+  await engine.want(...choosy);
+  await engine.until("it runs", () => engine.running().length === 1);
+  assert.deepEqual(engine.running(), ["plain/main"]);
+});
+
+test("nobody is refused for good by a Node that the API server has not confirmed", async () => {
+  const knowledge = new Knowledge();
+  knowledge.node = { node: { metadata: { name: "n1" } }, isConfirmed: false };
+  await using engine = await TestEngine.start({ source: "api", handlers: knowledge.handlers });
+  await engine.want(...choosy);
+  await engine.until("those that fit run", () => engine.running().length === 2);
+  assert.deepEqual(engine.running(), ["daemon/main", "plain/main"]);
+  assert.match(blocker(engine, "selecting") ?? "", /waiting for the API server/);
+  knowledge.node = { node, isConfirmed: true };
+  engine.engine.reconsider();
+  await engine.until("all run", () => engine.running().length === choosy.length);
+});
+
+test("nothing is decided before the runtime has said what runs", async () => {
+  const knowledge = new Knowledge();
+  await using engine = await TestEngine.start({ source: "api", handlers: knowledge.handlers });
+  await engine.want(enginePod("old", { nodeSelector: { disk: "ssd" } }));
+  await engine.until("it runs", () => engine.running().length === 1);
+  knowledge.node = { node: { metadata: { name: "n1" } }, isConfirmed: true };
+  const hang = engine.runtime.faults.add({ operation: "listPodSandbox", effect: { type: "hang" } });
+  await engine.restart(enginePod("new"));
+  await engine.advance(30_000);
+  assert.equal(blocker(engine, "new"), "waiting for the container runtime to say what runs already");
+  hang.remove();
+  await engine.until("both run", () => engine.running().length === 2);
+  assert.equal(engine.phase("old"), "Running");
+});
+
+test("a pod that breaks an admission handler is refused, alone", async () => {
+  const throwing: AdmissionHandler = (pod) => {
+    if (pod.metadata.name === "odd") throw new RangeError("cannot convert abc to a BigInt");
+    return { type: "admitted" };
+  };
+  await using engine = await TestEngine.start({ source: "api", handlers: [throwing] });
+  await engine.want(enginePod("odd"), enginePod("good"));
+  await engine.until("the other runs", () => engine.running().length === 1);
+  assert.equal(engine.status("odd").reason, "UnexpectedAdmissionError");
+  assert.equal(engine.phase("odd"), "Failed");
+  await engine.drop("odd");
+  await engine.want(enginePod("later"));
+  await engine.until("others come", () => engine.running().length === 2);
+});
+
+test("a running pod that breaks the reckoning keeps nobody else from being admitted", async () => {
+  let isBroken = false;
+  const reckoning: AdmissionHandler = (pod, others) => {
+    if (isBroken && [pod, ...others].some(({ metadata }) => metadata.name === "odd")) throw new Error("odd quantity");
+    return { type: "admitted" };
+  };
+  await using engine = await TestEngine.start({ source: "api", handlers: [reckoning] });
+  await engine.want(enginePod("odd"));
+  await engine.until("it runs", () => engine.running().length === 1);
+  isBroken = true;
+  await engine.restart(enginePod("good"));
+  await engine.until("both run", () => engine.running().length === 2);
+  assert.equal(engine.phase("odd"), "Running");
+});
+
+test("a pod that can't be handled is tried again, and holds up nobody", async () => {
+  await using engine = await TestEngine.start({ source: "api" });
+  let tries = 0;
+  const status = {
+    get phase(): string {
+      tries++;
+      if (tries < 4) throw new Error("not now");
+      return "Pending";
+    },
+  };
+  await engine.want({ ...enginePod("odd"), status }, enginePod("good"));
+  await engine.until("the good one runs", () => engine.running().includes("good/main"), 1_000);
+  await engine.until("the odd one runs after all", () => engine.running().includes("odd/main"), 60_000);
+});

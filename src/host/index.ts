@@ -2,7 +2,14 @@
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
-export { HeldDirectory, isMissing, isMountPoint, openPath } from "./held-directory.ts";
+export {
+  type DirectoryEntry,
+  type FileName,
+  HeldDirectory,
+  isMissing,
+  isMountPoint,
+  openPath,
+} from "./held-directory.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { makeShared, mountOf, readMounts } from "./mounts.ts";
@@ -13,4 +20,6 @@ export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd.ts";
 export { type RunTool, runTool, ToolError } from "./tools.ts";
+export { type TreeVisitor, walkTree } from "./tree-walk.ts";
 export * from "./usage/index.ts";
+export { type WalkTurn, WalkTurns } from "./walk-turns.ts";

@@ -1,6 +1,7 @@
-import { lstat, rename, rmdir, unlink } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { rename, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { HeldDirectory, isMissing } from "./held-directory.ts";
+import { type FileName, HeldDirectory, isMissing, MountCrossedError } from "./held-directory.ts";
 
 /** Something is mounted where files were to be removed; nothing of it was touched. */
 export class MountInTheWayError extends Error {
@@ -26,32 +27,32 @@ export async function removeTree(path: string): Promise<void> {
     throw error;
   }
   using held = parent;
-  const { mountId } = held;
-  const removal: Removal = { held, path: dirname(path), mountId, deep: [], moved: 0 };
-  await removeEntry(removal, held, basename(path), path, 0);
+  const removal: Removal = { held, deep: [] };
+  await removeEntry(removal, held, Buffer.from(basename(path)), path, 0);
   for (let name = removal.deep.pop(); name !== undefined; name = removal.deep.pop()) {
-    await removeEntry(removal, held, name, join(dirname(path), name), 0);
+    await removeEntry(removal, held, Buffer.from(name), join(dirname(path), name), 0);
   }
 }
 
 interface Removal {
   /** Holds the tree that is removed. */
   readonly held: HeldDirectory;
-  readonly path: string;
-  readonly mountId: number;
   /** Directories from far below that were moved up beside the tree, to be removed after it. */
   readonly deep: string[];
-  moved: number;
 }
 
 // One descriptor per level is held open; a pod may have nested directories far deeper than descriptors go.
 const maxDepth = 100;
 const filesAtOnce = 16;
+const entriesAtOnce = 1_024;
+// Somebody who still makes files while we remove them is given up on after so many looks, not waited for.
+const mostLooks = 10;
 
 async function removeEntry(
   removal: Removal,
   parent: HeldDirectory,
-  name: string,
+  name: FileName,
+  /** For messages. */
   path: string,
   depth: number,
   /** Undefined: not known. Wrong: the kernel refuses what does not fit. */
@@ -59,7 +60,7 @@ async function removeEntry(
 ): Promise<void> {
   const place = parent.path(name);
   try {
-    if (!(isDirectory ?? (await lstat(place)).isDirectory())) {
+    if (!(isDirectory ?? (await isDirectoryAt(parent, name, path)))) {
       await unlink(place);
       return;
     }
@@ -67,51 +68,93 @@ async function removeEntry(
       await moveUp(removal, place, path);
       return;
     }
-    await emptyDirectory(removal, parent, name, path, depth);
-    await rmdir(place);
+    await removeDirectory(removal, parent, name, path, depth);
   } catch (error) {
     if (isMissing(error)) return;
-    throw isBusy(error) ? new MountInTheWayError(path) : error;
+    throw isCode(error, "EBUSY") ? new MountInTheWayError(path) : error;
+  }
+}
+
+/** Without a look at what is mounted there. */
+async function isDirectoryAt(parent: HeldDirectory, name: FileName, path: string): Promise<boolean> {
+  try {
+    using _entered = await parent.enterSameMount(name);
+    return true;
+  } catch (error) {
+    if (error instanceof MountCrossedError) throw new MountInTheWayError(path);
+    if (isCode(error, "ENOTDIR") || isCode(error, "ELOOP")) return false;
+    throw error;
+  }
+}
+
+async function removeDirectory(
+  removal: Removal,
+  parent: HeldDirectory,
+  name: FileName,
+  path: string,
+  depth: number,
+): Promise<void> {
+  for (let look = 1; ; look++) {
+    await emptyDirectory(removal, parent, name, path, depth);
+    try {
+      await rmdir(parent.path(name));
+      return;
+    } catch (error) {
+      // A file system may leave out entries that move while others are removed.
+      if (!isCode(error, "ENOTEMPTY") || look === mostLooks) throw error;
+    }
   }
 }
 
 async function emptyDirectory(
   removal: Removal,
   parent: HeldDirectory,
-  name: string,
+  name: FileName,
   path: string,
   depth: number,
 ): Promise<void> {
-  using directory = await parent.enter(name);
-  if (directory.mountId !== removal.mountId) throw new MountInTheWayError(path);
-  const entries = await directory.entries();
-  const others = entries.filter((entry) => !entry.isDirectory());
-  for (let start = 0; start < others.length; start += filesAtOnce) {
-    await Promise.all(
-      others
-        .slice(start, start + filesAtOnce)
-        .map((entry) => removeEntry(removal, directory, entry.name, join(path, entry.name), depth + 1, false)),
-    );
+  let entered: HeldDirectory;
+  try {
+    entered = await parent.enterSameMount(name);
+  } catch (error) {
+    throw error instanceof MountCrossedError ? new MountInTheWayError(path) : error;
   }
-  for (const entry of entries) {
-    if (entry.isDirectory()) {
-      await removeEntry(removal, directory, entry.name, join(path, entry.name), depth + 1, true);
+  using directory = entered;
+  await using reader = await directory.read();
+  for (let entries = await reader.next(entriesAtOnce); entries.length > 0; entries = await reader.next(entriesAtOnce)) {
+    const others = entries.filter((entry) => !entry.isDirectory());
+    for (let start = 0; start < others.length; start += filesAtOnce) {
+      await Promise.all(
+        others
+          .slice(start, start + filesAtOnce)
+          .map((entry) => removeEntry(removal, directory, entry.name, pathOf(path, entry.name), depth + 1, false)),
+      );
+    }
+    for (const entry of entries) {
+      if (!entry.isDirectory()) continue;
+      await removeEntry(removal, directory, entry.name, pathOf(path, entry.name), depth + 1, true);
     }
   }
 }
 
-async function moveUp(removal: Removal, place: string, path: string): Promise<void> {
-  const name = `.removing-${removal.moved++}-${basename(path)}`.slice(0, 255);
+/** Names need not be text; what people read has to be. */
+function pathOf(directory: string, name: FileName): string {
+  return join(directory, name.toString());
+}
+
+async function moveUp(removal: Removal, place: Buffer, path: string): Promise<void> {
+  // Not by its own name, which may be as long as names can be, nor by one that another removal beside this one takes.
+  const name = `.removing-${randomUUID()}`;
   try {
     await rename(place, removal.held.path(name));
   } catch (error) {
     // Another mount can't be moved into this one.
-    if (error instanceof Error && "code" in error && error.code === "EXDEV") throw new MountInTheWayError(path);
+    if (isCode(error, "EXDEV")) throw new MountInTheWayError(path);
     throw error;
   }
   removal.deep.push(name);
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EBUSY";
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,8 +1,10 @@
 import { getSystemErrorMap } from "node:util";
+import { Limiter } from "../base/index.ts";
 
 /**
  * The system calls that Node has no function for. Loaded on first use: the native library costs memory that commands
- * such as `nodelet version` need not pay. Every call is short and never waits.
+ * such as `nodelet version` need not pay. What returns no promise is short and never waits for a disk or a server, except
+ * where it says so.
  */
 export interface Syscalls {
   /** Takes the lock or says at once that somebody else holds it; it lasts until the descriptor is closed. */
@@ -21,6 +23,11 @@ export interface Syscalls {
    * out of the directory, is refused by the kernel (ELOOP, EXDEV). ENOSYS before Linux 5.6.
    */
   openBeneath(directory: number, path: string): number;
+  /**
+   * A descriptor for what has this name in an open directory, off the event loop. What is mounted there is refused
+   * with EXDEV and not touched, so this does not wait for a file server; links are not followed. ENOSYS before Linux 5.6.
+   */
+  openSameMount(directory: number, name: Uint8Array, kind: "directory" | "anything"): Promise<number>;
 }
 
 export interface OpenFileLimit {
@@ -62,6 +69,14 @@ export class SyscallError extends Error {
   }
 }
 
+// They run on Node's few threads, one after the other; the library refuses to queue more than 256.
+const offLoopCalls = new Limiter(32);
+const never = new AbortController().signal;
+
+interface AsyncCall {
+  readonly async: (...args: unknown[]) => void;
+}
+
 let loaded: Promise<Syscalls> | undefined;
 
 export function loadSyscalls(): Promise<Syscalls> {
@@ -96,9 +111,27 @@ async function bind(): Promise<Syscalls> {
     "long syscall(long number, int directory, const char *path, void *how, size_t size)",
   );
 
+  const openInDirectory = libc.func(
+    "long syscall(long number, int directory, const void *path, void *how, size_t size)",
+  );
+
   function check(call: string, result: number): number {
     if (result < 0) throw new SyscallError(call, koffi.errno());
     return result;
+  }
+
+  /** On a thread of Node's pool, for what may have to wait for a disk. */
+  function offLoop(call: string, run: AsyncCall, args: readonly unknown[]): Promise<number> {
+    const inThread = (): Promise<number> =>
+      new Promise((resolve, reject) => {
+        run.async(...args, (failure: unknown, result: number) => {
+          // Only here does the library still know the call's own error number.
+          if (failure) reject(failure);
+          else if (result < 0) reject(new SyscallError(call, koffi.errno()));
+          else resolve(result);
+        });
+      });
+    return offLoopCalls.run(inThread, never);
   }
 
   return {
@@ -153,6 +186,14 @@ async function bind(): Promise<Syscalls> {
       how.writeBigUInt64LE(BigInt(resolveBeneath | resolveNoSymlinks | resolveNoMagicLinks), 16);
       return check(`open ${path}`, openat2(numberOfOpenat2, directory, path, how, how.length));
     },
+    openSameMount(directory, name, kind) {
+      const how = Buffer.alloc(24);
+      const flags = pathOnly | closeOnExec | noFollow | (kind === "directory" ? directoryOnly : 0);
+      how.writeBigUInt64LE(BigInt(flags), 0);
+      how.writeBigUInt64LE(BigInt(resolveNoCrossing | resolveNoMagicLinks), 16);
+      const path = Buffer.concat([name, endOfText]);
+      return offLoop("open in a directory", openInDirectory, [numberOfOpenat2, directory, path, how, how.length]);
+    },
   };
 }
 
@@ -166,8 +207,12 @@ const nonBlocking = 0o4000;
 const doNotWait = 0x40;
 const noSignal = 0x4000;
 
+const endOfText = Buffer.of(0);
 const pathOnly = 0o10000000;
+const directoryOnly = 0o200000;
+const noFollow = 0o400000;
 const numberOfOpenat2 = 437;
+const resolveNoCrossing = 0x01;
 const resolveNoMagicLinks = 0x02;
 const resolveNoSymlinks = 0x04;
 const resolveBeneath = 0x08;

@@ -1,8 +1,8 @@
 import type { Stats } from "node:fs";
 import { constants } from "node:fs";
-import { chmod, chown, lchown, lstat, open } from "node:fs/promises";
+import { chmod, chown, lchown, lstat, open, readlink } from "node:fs/promises";
 import { messageOf } from "../../base/index.ts";
-import { HeldDirectory, openPath } from "../../host/index.ts";
+import { type DirectoryEntry, type FileName, HeldDirectory, openPath, walkTree } from "../../host/index.ts";
 
 export interface GroupOwnership {
   readonly gid: number;
@@ -22,71 +22,82 @@ const filesPerReport = 1_000;
 const filesAtOnce = 8;
 const setGroupId = 0o2000;
 
-/** Gives everything below a directory to a group. Children come first, so that an interrupted walk shows at the top. */
+/**
+ * Gives everything below a directory to a group, except what is mounted inside. Children come first, so that an
+ * interrupted walk shows at the top.
+ */
 export async function giveToGroup(
   root: string,
   ownership: GroupOwnership,
   progress: OwnershipProgress,
   signal: AbortSignal,
 ): Promise<"skipped" | { readonly files: number }> {
-  if (ownership.policy === "OnRootMismatch" && isDone(await lstat(root), ownership)) return "skipped";
-  const walk: Walk = { ownership, progress, signal, files: 0 };
   using directory = await HeldDirectory.open(root);
-  await walkDirectory(walk, directory, root);
-  await give(walk, directory.self, root, constants.O_DIRECTORY);
-  return { files: walk.files };
+  if (ownership.policy === "OnRootMismatch" && isDone(await lstat(`${directory.self}/.`), ownership)) return "skipped";
+  const giving = new Giving(ownership, progress);
+  await walkTree(
+    directory,
+    {
+      entries: (held, entries) => giving.entries(held, entries, signal),
+      leave: (held) => giving.give(held.self, constants.O_DIRECTORY),
+      // What was overlooked would stay closed to the pod; better to start over.
+      whenGone: "fail",
+    },
+    signal,
+  );
+  return { files: giving.files };
 }
 
-interface Walk {
-  readonly ownership: GroupOwnership;
-  readonly progress: OwnershipProgress;
-  readonly signal: AbortSignal;
-  files: number;
-}
+class Giving {
+  readonly #ownership: GroupOwnership;
+  readonly #progress: OwnershipProgress;
+  files = 0;
 
-async function walkDirectory(walk: Walk, directory: HeldDirectory, path: string): Promise<void> {
-  const entries = await directory.entries();
-  const others = entries.filter((entry) => !entry.isDirectory());
-  for (let start = 0; start < others.length; start += filesAtOnce) {
-    walk.signal.throwIfAborted();
-    await Promise.all(
-      others
-        .slice(start, start + filesAtOnce)
-        .map(({ name }) => give(walk, directory.path(name), `${path}/${name}`, constants.O_NOFOLLOW)),
-    );
+  constructor(ownership: GroupOwnership, progress: OwnershipProgress) {
+    this.#ownership = ownership;
+    this.#progress = progress;
   }
-  for (const { name } of entries.filter((entry) => entry.isDirectory())) {
-    walk.signal.throwIfAborted();
-    using child = await directory.enter(name);
-    await walkDirectory(walk, child, `${path}/${name}`);
-    await give(walk, directory.path(name), `${path}/${name}`, constants.O_NOFOLLOW);
-  }
-}
 
-/** Changes the very file that was looked at, whatever its name leads to a moment later. */
-async function give(walk: Walk, place: string, path: string, flag: number): Promise<void> {
-  const file = await open(place, openPath | flag);
-  try {
-    const found = await file.stat();
-    const self = `/proc/self/fd/${file.fd}`;
-    try {
-      if (found.isSymbolicLink()) {
-        if (found.gid !== walk.ownership.gid) await lchown(place, -1, walk.ownership.gid);
-      } else {
-        const mode = wantedMode(found, walk.ownership);
-        const changesGroup = found.gid !== walk.ownership.gid;
-        if (changesGroup) await chown(self, -1, walk.ownership.gid);
-        // Giving a file away clears its set-id bits, so the mode comes second.
-        if (changesGroup || mode !== (found.mode & 0o7777)) await chmod(self, mode);
-      }
-    } catch (error) {
-      walk.progress.onProblem(path, messageOf(error));
+  async entries(
+    directory: HeldDirectory,
+    entries: readonly DirectoryEntry[],
+    signal: AbortSignal,
+  ): Promise<readonly FileName[]> {
+    const others = entries.filter((entry) => !entry.isDirectory());
+    for (let start = 0; start < others.length; start += filesAtOnce) {
+      signal.throwIfAborted();
+      const batch = others.slice(start, start + filesAtOnce);
+      await Promise.all(batch.map(({ name }) => this.give(directory.path(name), constants.O_NOFOLLOW)));
     }
-  } finally {
-    await file.close();
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
   }
-  walk.files++;
-  if (walk.files % filesPerReport === 0) walk.progress.onFiles(walk.files);
+
+  /** Changes the very file that was looked at, whatever its name leads to a moment later. */
+  async give(place: string | Buffer, flag: number): Promise<void> {
+    const { gid } = this.#ownership;
+    const file = await open(place, openPath | flag);
+    try {
+      const found = await file.stat();
+      const self = `/proc/self/fd/${file.fd}`;
+      try {
+        if (found.isSymbolicLink()) {
+          if (found.gid !== gid) await lchown(place, -1, gid);
+        } else {
+          const mode = wantedMode(found, this.#ownership);
+          const changesGroup = found.gid !== gid;
+          if (changesGroup) await chown(self, -1, gid);
+          // Giving a file away clears its set-id bits, so the mode comes second.
+          if (changesGroup || mode !== (found.mode & 0o7777)) await chmod(self, mode);
+        }
+      } catch (error) {
+        this.#progress.onProblem((await readlink(self).catch(() => place)).toString(), messageOf(error));
+      }
+    } finally {
+      await file.close();
+    }
+    this.files++;
+    if (this.files % filesPerReport === 0) this.#progress.onFiles(this.files);
+  }
 }
 
 function wantedMode(found: Stats, { readOnly }: GroupOwnership): number {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "../../base/index.ts";
+import type { WalkTurns } from "../../host/index.ts";
 import { containersOf, type RecordPodEvent, type ResourceAmounts, type Volume } from "../../model/index.ts";
 import { writeAtomically } from "../content/atomic-writer.ts";
 import type { Content } from "../content/content.ts";
@@ -25,6 +26,7 @@ export interface ApiDataPorts extends NodeMemory {
   readonly tokens: TokenManager;
   /** Undefined: the gate is off, or there is no API server. */
   readonly trustBundles: TrustBundles | undefined;
+  readonly walks: WalkTurns;
 }
 
 export interface ApiDataSpec {
@@ -82,7 +84,7 @@ export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind 
         throw error;
       }
     },
-    measure: ({ directory }, signal) => usageByCounting(directory, signal),
+    measure: ({ directory }, signal) => usageByCounting(directory, ports.walks, signal),
     async tearDown(place) {
       written.delete(place.directory);
       await removeScratch({ place, wrapped: true });

@@ -1,3 +1,4 @@
+import type { WalkTurns } from "../../host/index.ts";
 import {
   type EmptyDirVolumeSource,
   hugePageSizeOf,
@@ -16,7 +17,7 @@ export interface NodeMemory {
 }
 
 /** Scratch space that lives as long as the pod, on disk, in memory or in huge pages. */
-export function emptyDirKind(ports: NodeMemory & OwnershipPorts): VolumeKind {
+export function emptyDirKind(ports: NodeMemory & OwnershipPorts & { readonly walks: WalkTurns }): VolumeKind {
   return {
     plugin: "kubernetes.io/empty-dir",
     matches: (source) => source.type === "inline" && source.volume.emptyDir !== undefined,
@@ -34,7 +35,7 @@ export function emptyDirKind(ports: NodeMemory & OwnershipPorts): VolumeKind {
       return { volume: { type: "filesystem", hostPath: directory, readOnly: false, relabel: true } };
     },
     tearDown: (place) => removeScratch({ place, wrapped: false }),
-    measure: ({ directory }, signal) => usageByCounting(directory, signal),
+    measure: ({ directory }, signal) => usageByCounting(directory, ports.walks, signal),
   };
 }
 

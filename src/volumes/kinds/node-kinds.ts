@@ -1,4 +1,4 @@
-import type { RunTool } from "../../host/index.ts";
+import { type RunTool, WalkTurns } from "../../host/index.ts";
 import type { ApiDataPorts } from "./api-data.ts";
 import { configMapKind, downwardApiKind, secretKind } from "./config-data.ts";
 import { emptyDirKind } from "./empty-dir.ts";
@@ -10,7 +10,7 @@ import { nfsKind } from "./nfs.ts";
 import { projectedKind } from "./projected.ts";
 import { removeScratch } from "./scratch.ts";
 
-export interface NodeVolumePorts extends ApiDataPorts {
+export interface NodeVolumePorts extends Omit<ApiDataPorts, "walks"> {
   readonly run: RunTool;
   /** `<root>/pods` and `<root>/plugins`. */
   readonly podsDir: string;
@@ -32,7 +32,8 @@ const gitRepoKind: VolumeKind = {
 };
 
 /** The kinds that the agent makes by itself. */
-export function nodeKinds(ports: NodeVolumePorts): readonly VolumeKind[] {
+export function nodeKinds(given: NodeVolumePorts): readonly VolumeKind[] {
+  const ports = { ...given, walks: new WalkTurns(given.clock) };
   return [
     emptyDirKind(ports),
     hostPathKind,

@@ -53,7 +53,7 @@ export async function createSubPath(volumePath: string, subPath: string): Promis
 }
 
 /** False when somebody else was quicker: another container of the pod may want the same path. */
-async function makeDirectory(path: string, mode: number): Promise<boolean> {
+async function makeDirectory(path: Buffer, mode: number): Promise<boolean> {
   try {
     await mkdir(path, { mode });
     return true;

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { lstat, readFile, stat, statfs } from "node:fs/promises";
-import { HeldDirectory, isMissing } from "../../host/index.ts";
+import { HeldDirectory, isMissing, type WalkTurn, type WalkTurns, walkTree } from "../../host/index.ts";
 
 /** How full something is, in the terms of the stats API. */
 export interface VolumeUsage {
@@ -16,8 +16,9 @@ const blockBytes = 512n;
 const statsAtOnce = 32;
 
 /** Counts what lies below a directory, and asks the file system for the rest. */
-export async function usageByCounting(path: string, signal: AbortSignal): Promise<VolumeUsage> {
-  const [fs, counted] = await Promise.all([usageOfFileSystem(path), countBelow(path, signal)]);
+export async function usageByCounting(path: string, walks: WalkTurns, signal: AbortSignal): Promise<VolumeUsage> {
+  const counted = await walks.run((turn) => countBelow(path, turn), signal);
+  const fs = await usageOfFileSystem(path);
   return { ...fs, usedBytes: counted.bytes, inodesUsed: counted.inodes };
 }
 
@@ -45,63 +46,60 @@ export async function usageOfDevice(path: string): Promise<VolumeUsage> {
   return { capacityBytes, availableBytes: 0n, usedBytes: 0n, inodes: 0n, inodesFree: 0n, inodesUsed: 0n };
 }
 
-interface Count {
-  bytes: bigint;
-  inodes: bigint;
-  readonly device: number;
-  /** Files with several names are counted once. */
-  readonly linked: Set<string>;
-  readonly signal: AbortSignal;
-}
-
-/** Like du: blocks in use, on one file system, no link followed. */
-export async function countBelow(path: string, signal: AbortSignal): Promise<{ bytes: bigint; inodes: bigint }> {
+/** Like du: blocks in use, on one mount, no link followed. */
+export async function countBelow(path: string, pace: WalkTurn): Promise<{ bytes: bigint; inodes: bigint }> {
   using root = await HeldDirectory.open(path);
-  const found = await lstat(`${root.self}/.`);
-  const count: Count = { bytes: 0n, inodes: 0n, device: found.dev, linked: new Set(), signal };
-  add(count, found);
-  await countEntries(count, root);
-  return { bytes: count.bytes, inodes: count.inodes };
+  const count = new Count();
+  await walkTree(
+    root,
+    {
+      // A directory counts when it is entered: what is mounted on it is never asked.
+      enter: async (directory) => count.add(directory.stat()),
+      entries: async (directory, entries) => {
+        const others = entries.filter((entry) => !entry.isDirectory());
+        for (let start = 0; start < others.length; start += statsAtOnce) {
+          const batch = others.slice(start, start + statsAtOnce);
+          const found = await Promise.all(batch.map(({ name }) => lstatIfThere(directory.path(name))));
+          for (const stats of found) if (stats !== undefined && !stats.isDirectory()) count.add(stats);
+        }
+        return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+      },
+      whenGone: "skip",
+      pace: () => pace.turn(),
+    },
+    pace.signal,
+  );
+  return { bytes: BigInt(Math.round(count.blocks)) * blockBytes, inodes: BigInt(Math.round(count.inodes)) };
 }
 
-async function countEntries(count: Count, directory: HeldDirectory): Promise<void> {
-  count.signal.throwIfAborted();
-  const entries = await directory.entries();
-  const directories: string[] = [];
-  for (let start = 0; start < entries.length; start += statsAtOnce) {
-    count.signal.throwIfAborted();
-    const batch = entries.slice(start, start + statsAtOnce);
-    const found = await Promise.all(batch.map(({ name }) => lstatIfThere(directory.path(name))));
-    for (const [index, stats] of found.entries()) {
-      if (stats === undefined || stats.dev !== count.device) continue;
-      add(count, stats);
-      const name = batch[index]?.name;
-      if (stats.isDirectory() && name !== undefined) directories.push(name);
+// A pod may have more files with several names than memory.
+const mostLinkedKnown = 100_000;
+
+class Count {
+  blocks = 0;
+  inodes = 0;
+  #device: number | undefined;
+  /** Files with several names are counted once. */
+  readonly #linked = new Set<number>();
+
+  add(stats: Stats): void {
+    const { dev, ino, nlink, blocks } = stats;
+    this.#device ??= dev;
+    if (dev !== this.#device) return;
+    let share = 1;
+    if (nlink > 1 && !stats.isDirectory()) {
+      if (this.#linked.has(ino)) return;
+      // Too many to remember: each name counts for its share of the file.
+      if (this.#linked.size >= mostLinkedKnown) share = 1 / nlink;
+      else this.#linked.add(ino);
     }
+    this.blocks += blocks * share;
+    this.inodes += share;
   }
-  for (const name of directories) {
-    const child = await directory.enter(name).catch((error: unknown) => {
-      if (isMissing(error)) return undefined;
-      throw error;
-    });
-    if (child === undefined) continue;
-    using held = child;
-    await countEntries(count, held);
-  }
-}
-
-function add(count: Count, { blocks, nlink, ino, dev }: Stats): void {
-  if (nlink > 1) {
-    const identity = `${dev}:${ino}`;
-    if (count.linked.has(identity)) return;
-    count.linked.add(identity);
-  }
-  count.bytes += BigInt(blocks) * blockBytes;
-  count.inodes += 1n;
 }
 
 /** Files come and go while we count. */
-async function lstatIfThere(path: string): Promise<Stats | undefined> {
+async function lstatIfThere(path: Buffer): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (error) {

@@ -7,7 +7,8 @@ import { after, before, test } from "node:test";
 import { CsiNode } from "../../../test/support/csi-node.ts";
 import { goWithout } from "../../../test/support/missing.ts";
 import { podWithVolumes, VolumeNode } from "../../../test/support/volume-node.ts";
-import { loadSyscalls } from "../../host/index.ts";
+import { systemClock } from "../../base/index.ts";
+import { loadSyscalls, WalkTurns } from "../../host/index.ts";
 import { uidOf } from "../../model/index.ts";
 import { countBelow, usageByCounting, usageOfDevice, usageOfFileSystem } from "./disk-usage.ts";
 
@@ -19,6 +20,7 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;
+const alone = { signal: never, turn: async () => {} };
 
 function du(path: string): { bytes: bigint; inodes: bigint } {
   const ask = (...flags: string[]) =>
@@ -34,8 +36,8 @@ test("counts as du does: sparse files, names of one file, links, empty and neste
   await symlink("/", join(root, "a/link"));
   for (let index = 0; index < 100; index++) await writeFile(join(root, "a/b", `f${index}`), "x");
   execFileSync("truncate", ["-s", "1G", join(root, "sparse")]);
-  assert.deepEqual(await countBelow(root, never), du(root));
-  const usage = await usageByCounting(root, never);
+  assert.deepEqual(await countBelow(root, alone), du(root));
+  const usage = await usageByCounting(root, new WalkTurns(systemClock), never);
   assert.equal(usage.usedBytes, du(root).bytes);
   assert.equal(usage.capacityBytes, (await usageOfFileSystem("/tmp")).capacityBytes);
 });
@@ -47,7 +49,7 @@ test("stays on one file system", needsRoot, async () => {
   calls.mount("tmpfs", join(root, "other"), "tmpfs", 0, "size=8m");
   try {
     await writeFile(join(root, "other/big"), Buffer.alloc(4_000_000, 1));
-    const { bytes } = await countBelow(root, never);
+    const { bytes } = await countBelow(root, alone);
     assert.ok(bytes < 1_000_000n, String(bytes));
   } finally {
     calls.unmount(join(root, "other"), 0);
@@ -57,7 +59,7 @@ test("stays on one file system", needsRoot, async () => {
 test("can be given up", async () => {
   const stop = new AbortController();
   stop.abort(new Error("enough"));
-  await assert.rejects(countBelow(directory, stop.signal), /enough/);
+  await assert.rejects(countBelow(directory, { ...alone, signal: stop.signal }), /enough/);
 });
 
 test("the size of a device", needsRoot, async (t) => {

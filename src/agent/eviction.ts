@@ -4,12 +4,22 @@ import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import type { CriClient } from "../cri/index.ts";
 import { type PodDisk, StorageWatch, type StorageWatchPorts } from "../eviction/index.ts";
 import { readDirectoryUsage } from "../host/index.ts";
-import { containersOf, type IdentifiedPod, newestOf, type PodUid, type RecordPodEvent, uidOf } from "../model/index.ts";
+import {
+  containersOf,
+  type IdentifiedPod,
+  isCriticalPod,
+  newestOf,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../model/index.ts";
 import type { PodObserver } from "../runtime/index.ts";
 import type { PodVolumes } from "../volumes/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 
 interface EvictionParts {
+  /** On a machine without an API server every pod comes from a file, so that says nothing of how important it is. */
+  readonly isStandalone: boolean;
   readonly cri: CriClient;
   readonly rootDir: string;
   readonly podLogsDir: string;
@@ -32,6 +42,7 @@ export function startStorageWatch(parts: EvictionParts, scope: TaskScope): void 
     clock,
     log: log.named("eviction"),
     activePods: () => workers.pods().filter((pod) => workers.stateOf(uidOf(pod))?.step === "running"),
+    isExempt: (pod) => isCriticalPod(parts.isStandalone ? { ...pod, metadata: {} } : pod),
     measure: (pod, { ofDisk }, signal) => measure(pod, ofDisk, parts, signal),
     layers: layersOf(parts),
     evict(pod, { signal, message }) {

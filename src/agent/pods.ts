@@ -258,15 +258,18 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       const serving = { cluster, node: keeper, config, certDir, clock, log: log.named("kube") };
       showServingCertificate(metrics.figures.main, await startServingCertificate(serving, scope));
     }
-    if (kubelet.localStorageCapacityIsolation) {
-      const { startStorageWatch } = await import("./eviction.ts");
-      const { observer } = engine;
-      const seen = { cri, rootDir, podLogsDir: node.podLogsDir, volumes: volumes.volumes, observer, workers };
-      startStorageWatch({ ...seen, clock, log, recordEvent: events.pod, onEvicted: metrics.pods.onEvicted }, scope);
-    }
     const wanted = (): readonly IdentifiedPod[] => mux.pods();
     const onSynced = metrics.pods.onStatusSynced;
     reportToApi({ cluster, node: keeper, clock, log, statuses, workers, wanted, onSynced }, scope);
+  }
+  if (kubelet.localStorageCapacityIsolation) {
+    const { startStorageWatch } = await import("./eviction.ts");
+    const { observer, workers } = engine;
+    const { rootDir } = parts;
+    const seen = { cri, rootDir, podLogsDir: node.podLogsDir, volumes: volumes.volumes, observer, workers };
+    const isStandalone = cluster === undefined;
+    const recordEvent = events.pod;
+    startStorageWatch({ ...seen, isStandalone, clock, log, recordEvent, onEvicted: metrics.pods.onEvicted }, scope);
   }
   keepCleaningOrphans(
     {

@@ -1,5 +1,5 @@
-import { type Clock, isAbort, type Logger, messageOf } from "../base/index.ts";
-import { describePod, type IdentifiedPod, isCriticalPod } from "../model/index.ts";
+import { type Clock, isAbort, type Logger, messageOf, TaskScope } from "../base/index.ts";
+import { describePod, type IdentifiedPod } from "../model/index.ts";
 import {
   type PodDisk,
   type StorageExcess,
@@ -15,6 +15,8 @@ export interface StorageWatchPorts {
   readonly log: Logger;
   /** Pods that run or are being started. */
   readonly activePods: () => readonly IdentifiedPod[];
+  /** Pods that the node can't do without. */
+  readonly isExempt: (pod: IdentifiedPod) => boolean;
   /** Measures what the limits are about; may take long. */
   readonly measure: (pod: IdentifiedPod, limits: StorageLimits, signal: AbortSignal) => Promise<PodDisk>;
   readonly layers: (signal: AbortSignal) => Promise<"on the node's disk" | "on a disk of their own">;
@@ -23,8 +25,9 @@ export interface StorageWatchPorts {
 }
 
 const everyMs = 10_000;
-/** Counting files is work of the machine's; it may take no more than this share of the time. */
-const restPerWork = 20;
+// Pods are looked at one after the other, which spares the machine. One that takes longer than this goes on by itself:
+// a pod with millions of files, or on a disk that does not answer, must not keep the others from being looked at.
+const patienceMs = 1_000;
 
 /**
  * Evicts pods that hold more on the node's disk, or in a scratch volume, than they may. Pods without such a limit cost
@@ -32,34 +35,52 @@ const restPerWork = 20;
  */
 export class StorageWatch {
   readonly #ports: StorageWatchPorts;
+  /** Pods whose last look has not ended yet. */
+  readonly #looking = new Set<string>();
 
   constructor(ports: StorageWatchPorts) {
     this.#ports = ports;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#ports;
+    await using scope = new TaskScope(signal);
     for (;;) {
-      const start = clock.monotonic();
-      await this.look(signal);
-      await clock.sleep(Math.max(everyMs, (clock.monotonic() - start) * restPerWork), signal);
+      await this.#look(scope, signal);
+      await this.#ports.clock.sleep(everyMs, signal);
     }
   }
 
   /** One look at every pod with a limit. */
-  async look(signal: AbortSignal): Promise<void> {
-    for (const pod of this.#ports.activePods()) {
+  async #look(scope: TaskScope, signal: AbortSignal): Promise<void> {
+    const { activePods, isExempt, clock } = this.#ports;
+    for (const pod of activePods()) {
       const limits = storageLimitsOf(pod);
-      if ((!limits.ofVolumes && !limits.ofDisk) || isCriticalPod(pod)) continue;
-      try {
-        await this.#check(pod, limits, signal);
-      } catch (error) {
-        if (isAbort(error, signal)) throw error;
-        this.#ports.log.warn("Could not measure what a pod keeps on this node", {
-          pod: describePod(pod),
-          reason: messageOf(error),
-        });
-      }
+      const { uid } = pod.metadata;
+      if ((!limits.ofVolumes && !limits.ofDisk) || isExempt(pod) || this.#looking.has(uid)) continue;
+      this.#looking.add(uid);
+      const enough = new AbortController();
+      scope.spawn(`storage of ${describePod(pod)}`, async (stopped) => {
+        try {
+          await this.#checkOrTell(pod, limits, stopped);
+        } finally {
+          this.#looking.delete(uid);
+          enough.abort();
+        }
+      });
+      await clock.sleep(patienceMs, enough.signal).catch(() => {});
+      signal.throwIfAborted();
+    }
+  }
+
+  async #checkOrTell(pod: IdentifiedPod, limits: StorageLimits, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#check(pod, limits, signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#ports.log.warn("Could not measure what a pod keeps on this node", {
+        pod: describePod(pod),
+        reason: messageOf(error),
+      });
     }
   }
 

@@ -15,7 +15,7 @@ export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts
 export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { setOwnOomScore } from "./oom-score.ts";
 export { setOpenFileLimit } from "./open-files.ts";
-export { MountInTheWayError, removeTree } from "./remove-tree.ts";
+export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";
 export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security.ts";
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd.ts";

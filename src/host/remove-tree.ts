@@ -27,10 +27,15 @@ export async function removeTree(path: string): Promise<void> {
     throw error;
   }
   using held = parent;
+  await removeTreeIn(held, Buffer.from(basename(path)), dirname(path));
+}
+
+/** The same, by its name in a directory; the path of that is for messages. */
+export async function removeTreeIn(held: HeldDirectory, name: FileName, directory: string): Promise<void> {
   const removal: Removal = { held, deep: [] };
-  await removeEntry(removal, held, Buffer.from(basename(path)), path, 0);
-  for (let name = removal.deep.pop(); name !== undefined; name = removal.deep.pop()) {
-    await removeEntry(removal, held, Buffer.from(name), join(dirname(path), name), 0);
+  await removeEntry(removal, held, name, pathOf(directory, name), 0);
+  for (let moved = removal.deep.pop(); moved !== undefined; moved = removal.deep.pop()) {
+    await removeEntry(removal, held, Buffer.from(moved), join(directory, moved), 0);
   }
 }
 

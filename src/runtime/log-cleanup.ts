@@ -1,5 +1,6 @@
 import { lstat, readdir, realpath, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { removeTree } from "../host/index.ts";
 import { containerIdOfLegacyLog, legacyLogName, uidOfLogDirectory } from "./mapping/index.ts";
 
 export interface LogDirectories {
@@ -40,7 +41,7 @@ export async function removePodLogs(
     signal.throwIfAborted();
     const path = join(podLogsDir, name);
     if (!mayRemove(uidOfLogDirectory(name)) || !(await isDirectory(path))) continue;
-    await rm(path, { recursive: true, force: true });
+    await removeTree(path);
     removed++;
   }
   return removed;

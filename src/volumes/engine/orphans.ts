@@ -1,7 +1,6 @@
-import { readdir, rmdir, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { rmdir } from "node:fs/promises";
 import { explain } from "../../base/index.ts";
-import { isMissing, removeTree } from "../../host/index.ts";
+import { HeldDirectory, isMissing, removeTreeIn } from "../../host/index.ts";
 import type { PodUid } from "../../model/index.ts";
 import type { PodPlaces } from "./places.ts";
 
@@ -12,6 +11,8 @@ export interface OrphanReport {
 
 /** Directories that hold what may be somebody's data; they go only when they are empty. */
 const neverRecursively = new Set(["volumes", "volumeDevices", "volume-subpaths"]);
+
+const entriesAtOnce = 256;
 
 export async function cleanOrphanedPods(
   ports: {
@@ -41,14 +42,20 @@ export async function cleanOrphanedPods(
 /** Removes what is left of a pod; nothing below a mount, and no volume. */
 export async function removePodDirectory(directory: string): Promise<void> {
   try {
-    for (const entry of await readdir(directory, { withFileTypes: true })) {
-      const path = join(directory, entry.name);
-      if (!entry.isDirectory()) await unlink(path);
-      else if (neverRecursively.has(entry.name)) await rmdir(path);
-      else await removeTree(path);
-    }
+    await removeContent(directory);
     await rmdir(directory);
   } catch (error) {
     if (!isMissing(error)) throw error;
+  }
+}
+
+async function removeContent(directory: string): Promise<void> {
+  using held = await HeldDirectory.open(directory);
+  await using reader = await held.read();
+  for (let entries = await reader.next(entriesAtOnce); entries.length > 0; entries = await reader.next(entriesAtOnce)) {
+    for (const entry of entries) {
+      if (entry.isDirectory() && neverRecursively.has(entry.name.toString())) await rmdir(held.path(entry.name));
+      else await removeTreeIn(held, entry.name, directory);
+    }
   }
 }

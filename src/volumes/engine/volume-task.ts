@@ -10,6 +10,8 @@ import {
   type VolumeSource,
   type WantedVolume,
 } from "../kinds/kind.ts";
+import type { VolumeUsage } from "../stats/disk-usage.ts";
+import { PacedLooks } from "../stats/paced-looks.ts";
 import { isLocalEphemeral, type MeasuredVolume } from "../stats/pod-usage.ts";
 import { type Claims, checkNodeAffinity, groupOf, mountOptionsOf, resolveSource } from "./claims.ts";
 import type { PodPlaces } from "./places.ts";
@@ -63,6 +65,7 @@ export class VolumeTask {
   #failures = 0;
   #timer: Timer | undefined;
   #changedAt: number | undefined;
+  readonly #looks: PacedLooks<VolumeUsage | undefined>;
 
   constructor(pod: IdentifiedPod, used: UsedVolume, ports: TaskPorts) {
     this.uid = pod.metadata.uid as PodUid;
@@ -71,6 +74,7 @@ export class VolumeTask {
     this.#pod = pod;
     this.#used = used;
     this.#ports = ports;
+    this.#looks = new PacedLooks(ports.clock);
   }
 
   get state(): VolumeState {
@@ -95,8 +99,10 @@ export class VolumeTask {
 
   /** Undefined while it is not mounted, and for kinds that can't tell. */
   async measure(signal: AbortSignal): Promise<MeasuredVolume | undefined> {
-    if (this.#state.step !== "mounted" || this.#place === undefined) return undefined;
-    const usage = await this.#kind?.measure?.(this.#place, signal);
+    const place = this.#place;
+    const measure = this.#kind?.measure;
+    if (this.#state.step !== "mounted" || place === undefined || measure === undefined) return undefined;
+    const usage = await this.#looks.look((patience) => measure.call(this.#kind, place, patience), signal);
     if (usage === undefined) return undefined;
     const { namespace = "", name = "" } =
       (this.#source?.type === "claim" ? this.#source.claim.metadata : undefined) ?? {};
@@ -132,6 +138,7 @@ export class VolumeTask {
   /** No further run begins; one in progress is told to stop. */
   end(): void {
     this.#timer?.cancel();
+    this.#looks.end();
     this.#ending.abort(new DOMException("the volume is no longer wanted", "AbortError"));
   }
 

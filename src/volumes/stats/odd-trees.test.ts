@@ -94,7 +94,10 @@ test("a tree of thousands of levels costs few descriptors, and all of it counts"
   const open = (): number => readdirSync("/proc/self/fd").length;
   const before = open();
   let most = 0;
-  const watched = { signal: never, turn: async () => void (most = Math.max(most, open())) };
+  const turn = async (): Promise<void> => {
+    most = Math.max(most, open());
+  };
+  const watched = { signal: never, turn };
   const { bytes, inodes } = await countBelow(root, watched);
   assert.equal(inodes, BigInt(levels) + 2n);
   assert.ok(bytes > 100_000n, String(bytes));

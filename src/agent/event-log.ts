@@ -1,5 +1,8 @@
-import type { Logger } from "../base/index.ts";
+import { cutText, type Logger } from "../base/index.ts";
 import { describePod, type RecordNodeEvent, type RecordPodEvent } from "../model/index.ts";
+
+/** Runtimes and registries complain at length; an event is kept by us, by the API server and by who watches it. */
+const longestMessageBytes = 4 * 1024;
 
 interface Recorders {
   readonly pod: RecordPodEvent;
@@ -13,12 +16,14 @@ export function eventsTo(
   nodeName: string,
 ): Recorders {
   return {
-    pod: (pod, event) => {
+    pod: (pod, said) => {
+      const event = { ...said, message: cutText(said.message, longestMessageBytes) };
       const { type, reason, message, fieldPath = "" } = event;
       log.debug(1, "Event occurred", { object: describePod(pod), fieldPath, type, reason, message });
       cluster?.events.pod(pod, event);
     },
-    node: (event) => {
+    node: (said) => {
+      const event = { ...said, message: cutText(said.message, longestMessageBytes) };
       log.debug(1, "Event occurred", { object: nodeName, ...event });
       cluster?.events.node(event);
     },

@@ -2,6 +2,7 @@
 export { mapAtMost } from "./at-most.ts";
 export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { cutBytes, cutText } from "./cut-text.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export { explain, isAbort, messageOf } from "./errors.ts";
 export { FairLimiter, type FairLimits } from "./fair-limiter.ts";

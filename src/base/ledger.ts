@@ -1,4 +1,8 @@
 import type { Clock } from "./clock.ts";
+import { cutText } from "./cut-text.ts";
+
+/** Pods put words in here that nobody bounds; 200 entries of this length for 110 pods still fit into memory. */
+const longestTextBytes = 1024;
 
 /**
  * A bounded timeline per subject (a pod): which step began when, how it ended, what it is waiting for now and when
@@ -19,7 +23,7 @@ export class Ledger<Key> {
 
   /** Records that a step began; call `end` or `fail` on the result exactly once. */
   begin(key: Key, step: LedgerStep, subject = ""): LedgerSpan {
-    const entry: MutableEntry = { step, subject, startedAt: this.#clock.now(), outcome: "running" };
+    const entry: MutableEntry = { step, subject: cut(subject), startedAt: this.#clock.now(), outcome: "running" };
     this.#append(key, entry);
     return {
       end: (message) => this.#finish(entry, "ok", message),
@@ -30,7 +34,8 @@ export class Ledger<Key> {
   /** Records something that happens at one moment. */
   note(key: Key, step: LedgerStep, message: string, subject = ""): void {
     const now = this.#clock.now();
-    this.#append(key, { step, subject, startedAt: now, endedAt: now, outcome: "ok", message });
+    const said = { subject: cut(subject), message: cut(message) };
+    this.#append(key, { step, ...said, startedAt: now, endedAt: now, outcome: "ok" });
   }
 
   /** Says what the subject is waiting for, and when it is tried again; undefined clears it. */
@@ -38,8 +43,9 @@ export class Ledger<Key> {
     const timeline = this.#timeline(key);
     if (blocker === undefined) timeline.blocker = undefined;
     else {
-      const same = timeline.blocker?.reason === blocker.reason && timeline.blocker.message === blocker.message;
-      timeline.blocker = { ...blocker, since: same ? (timeline.blocker?.since ?? 0) : this.#clock.now() };
+      const message = cut(blocker.message);
+      const same = timeline.blocker?.reason === blocker.reason && timeline.blocker.message === message;
+      timeline.blocker = { ...blocker, message, since: same ? (timeline.blocker?.since ?? 0) : this.#clock.now() };
     }
   }
 
@@ -80,7 +86,7 @@ export class Ledger<Key> {
   #finish(entry: MutableEntry, outcome: "ok" | "failed", message: string | undefined): void {
     entry.outcome = outcome;
     entry.endedAt = this.#clock.now();
-    if (message !== undefined) entry.message = message;
+    if (message !== undefined) entry.message = cut(message);
     this.#onStep?.({ step: entry.step, outcome, durationMs: entry.endedAt - entry.startedAt });
   }
 }
@@ -146,6 +152,10 @@ interface Timeline {
   readonly entries: MutableEntry[];
   dropped: number;
   blocker: Blocker | undefined;
+}
+
+function cut(text: string): string {
+  return cutText(text, longestTextBytes);
 }
 
 function isRepeat(last: LedgerEntry, next: LedgerEntry): boolean {

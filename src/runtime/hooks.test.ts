@@ -365,3 +365,33 @@ test("the ledger tells of hooks, how long they took and why they failed", async 
   );
   assert.match(entries[1]?.message ?? "", /^Exec lifecycle hook \(\[x\]\) /);
 });
+
+test("a failing command is told by the beginning of what it said, however much that was", async () => {
+  const noise = Buffer.alloc(4_000_000, 0);
+  await using node = new Node(async () => ({ type: "exited", exitCode: 1, stdout: noise, stderr: noise }));
+  const result = await node.postStart({ exec: { command: ["sh", "x".repeat(100_000)] } });
+  assert.equal(result.type, "failed");
+  assert.ok(result.type === "failed" && result.message.length <= 64_000, "a few kilobytes");
+  assert.ok(JSON.stringify(node.ledger.read("u1" as PodUid)).length < 10_000);
+});
+
+test("output is cut as a whole: stderr follows where stdout leaves room", async () => {
+  await using node = new Node(async () => exited(1, "o".repeat(10_000), "e".repeat(1_000)));
+  const result = await node.postStart({ exec: { command: ["sh"] } });
+  const [, output] = /message: "(.*)"$/.exec(result.type === "failed" ? result.message : "") ?? [];
+  assert.equal(output, "o".repeat(10_000) + "e".repeat(240));
+});
+
+test("a handler of an odd form fails for its pod alone", async () => {
+  await using node = new Node();
+  for (const odd of [{ exec: { command: "sh" } }, { exec: { command: [1, null] } }, { httpGet: { port: {} } }, null]) {
+    const result = await node.hooks.run(odd as unknown as LifecycleHandler, runOf({ name: "web" }), never);
+    assert.equal(result.type, "failed", JSON.stringify(odd));
+    await node.preStop(odd as unknown as LifecycleHandler);
+  }
+  assert.equal(node.scope.signal.aborted, false);
+});
+
+function runOf(container: Container) {
+  return { pod: podOf(container), container, id };
+}

@@ -1,4 +1,4 @@
-import { type Clock, isAbort, type Ledger, messageOf, type TaskScope } from "../base/index.ts";
+import { type Clock, cutBytes, cutText, type Ledger, messageOf, type TaskScope } from "../base/index.ts";
 import {
   type Container,
   type ContainerId,
@@ -41,6 +41,12 @@ export type HookResult = { readonly type: "done" } | { readonly type: "failed"; 
 
 const hookUserAgent = "kube-lifecycle/1.34";
 const bodyLimitBytes = 10 * 1024;
+/** As much as of a probe's output. Runtimes hand on up to 16 MiB, and quoting makes it four times as long. */
+const outputLimitBytes = 10 * 1024;
+/** A command may be as long as the API takes pods, and is told twice. */
+const commandLimitBytes = 1024;
+/** Room for the output once quoted. A path or a header may be as long as the API takes pods, too. */
+const messageLimitBytes = 5 * outputLimitBytes;
 
 /** Runs the postStart and preStop hooks of containers. */
 export class LifecycleHooks {
@@ -81,8 +87,8 @@ export class LifecycleHooks {
           if (result.type === "failed") this.#warn(run, "FailedPreStopHook", "PreStopHook failed");
           resolve();
         } catch (error) {
+          // For whoever waits; when nobody does any more, the container is being stopped and the hook is history.
           reject(error);
-          if (!isAbort(error, scopeSignal)) throw error;
         } finally {
           signal.removeEventListener("abort", onAbort);
         }
@@ -92,6 +98,17 @@ export class LifecycleHooks {
 
   /** Runs one handler to its end. Rejects only when aborted. */
   async run(handler: LifecycleHandler, run: HookRun, signal: AbortSignal): Promise<HookResult> {
+    try {
+      const result = await this.#handle(handler, run, signal);
+      return result.type === "done" ? result : { type: "failed", message: cutText(result.message, messageLimitBytes) };
+    } catch (error) {
+      signal.throwIfAborted();
+      // Whatever is odd about a handler is its pod's misfortune alone.
+      return { type: "failed", message: cutText(`Cannot run handler: ${messageOf(error)}`, messageLimitBytes) };
+    }
+  }
+
+  async #handle(handler: LifecycleHandler, run: HookRun, signal: AbortSignal): Promise<HookResult> {
     signal.throwIfAborted();
     const { exec, httpGet: http, sleep } = handler;
     if (exec !== undefined) return this.#exec(exec.command ?? [], run, signal);
@@ -101,23 +118,22 @@ export class LifecycleHooks {
   }
 
   async #exec(command: readonly string[], run: HookRun, signal: AbortSignal): Promise<HookResult> {
+    const line = cutText(command.join(" "), commandLimitBytes);
     const failed = (error: string, output: string): HookResult => ({
       type: "failed",
-      message: `Exec lifecycle hook ([${command.join(" ")}]) ${failure(run, error)}, message: ${goQuote(output)}`,
+      message: `Exec lifecycle hook ([${line}]) ${failure(run, error)}, message: ${goQuote(output)}`,
     });
     try {
       const result = await this.#ports.exec(run.id, command, 0, signal);
-      if (result.type === "timedOut") return failed(`command ${goQuote(command.join(" "))} timed out`, "");
+      if (result.type === "timedOut") return failed(`command ${goQuote(line)} timed out`, "");
       const { exitCode, stdout, stderr } = result;
       if (exitCode === 0) return { type: "done" };
-      const complaint = Buffer.from(stderr).toString();
-      return failed(
-        `command '${command.join(" ")}' exited with ${exitCode}: ${complaint}`,
-        Buffer.concat([stdout, stderr]).toString(),
-      );
+      const complaint = cutBytes(stderr, outputLimitBytes);
+      const output = Buffer.concat([stdout.subarray(0, outputLimitBytes), stderr.subarray(0, outputLimitBytes)]);
+      return failed(`command '${line}' exited with ${exitCode}: ${complaint}`, cutBytes(output, outputLimitBytes));
     } catch (error) {
       signal.throwIfAborted();
-      return failed(messageOf(error), "");
+      return failed(cutText(messageOf(error), outputLimitBytes), "");
     }
   }
 

@@ -1,3 +1,4 @@
+import { cutText } from "../base/index.ts";
 import {
   ContainerState,
   type ContainerStatus,
@@ -14,6 +15,10 @@ import {
   type SandboxId,
 } from "../model/index.ts";
 import { parseContainerAnnotations } from "./mapping/index.ts";
+
+/** A status shows no more of it, and what is observed of a pod is kept for as long as the pod is. */
+const longestMessageBytes = 12 * 1024;
+const longestReasonBytes = 1024;
 
 export function translateSandbox(status: PodSandboxStatus): ObservedSandbox {
   const isOnHostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
@@ -43,8 +48,8 @@ export function translateContainer(status: ContainerStatus, sandboxId: SandboxId
     startedAt: milliseconds(status.startedAt),
     finishedAt: milliseconds(status.finishedAt),
     exitCode: status.exitCode,
-    reason: status.reason,
-    message: status.message,
+    reason: cutText(status.reason, longestReasonBytes),
+    message: cutText(status.message, longestMessageBytes),
     image: status.image?.image ?? "",
     imageRef: status.imageRef,
     imageId: status.imageId || status.imageRef,

@@ -1,3 +1,4 @@
+import { cutText } from "../base/index.ts";
 import {
   type Container,
   type ContainerKind,
@@ -13,6 +14,8 @@ import { restartsAfterExit } from "./restart.ts";
 const lostExitCode = 137;
 /** All termination messages of a pod together stay below this, or the status would not fit into the API. */
 const messageBytesPerPod = 12_288;
+/** The same for all that containers wait for. */
+const waitingBytesPerPod = 64 * 1024;
 
 export interface ContainerStatuses {
   readonly init: readonly ContainerStatus[];
@@ -151,7 +154,7 @@ function stateOf(input: StatusInput, record: ObservedContainer, messageLimit: nu
         terminated: {
           exitCode: record.exitCode,
           reason: record.reason,
-          ...(message === "" ? {} : { message: cutToBytes(message, messageLimit) }),
+          ...(message === "" ? {} : { message: cutText(message, messageLimit) }),
           startedAt: timestamp(record.startedAt),
           finishedAt: timestamp(record.finishedAt),
           containerID: idOf(input, record),
@@ -187,16 +190,15 @@ function waitingForRetry(
   if (reason === undefined) return status;
   return {
     ...status,
-    state: { waiting: { reason: reason.reason, message: reason.message } },
+    state: { waiting: { reason: reason.reason, message: cutText(reason.message, waitingLimit(input)) } },
     lastState: status.state?.terminated === undefined ? status.lastState : { terminated: status.state.terminated },
   };
 }
 
-function idOf(input: StatusInput, record: ObservedContainer): string {
-  return `${input.node.runtimeName}://${record.id}`;
+function waitingLimit({ pod }: StatusInput): number {
+  return Math.floor(waitingBytesPerPod / Math.max(containersOf(pod).length, 1));
 }
 
-function cutToBytes(text: string, limit: number): string {
-  const bytes = Buffer.from(text);
-  return bytes.length <= limit ? text : bytes.subarray(0, limit).toString();
+function idOf(input: StatusInput, record: ObservedContainer): string {
+  return `${input.node.runtimeName}://${record.id}`;
 }

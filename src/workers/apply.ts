@@ -1,4 +1,4 @@
-import { formatDuration, messageOf } from "../base/index.ts";
+import { cutText, formatDuration, messageOf } from "../base/index.ts";
 import {
   containersOf,
   describePod,
@@ -16,6 +16,9 @@ import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { Worker } from "./worker.ts";
+
+/** What a runtime, a registry or a hook complains of ends in status, memory file and ledger: enough to read, no more. */
+const longestMessageBytes = 4 * 1024;
 
 /** What stood in the way, for the retry and for people who ask why. */
 export interface ApplyFailure {
@@ -205,10 +208,9 @@ function noteFailure(worker: Worker, container: string): number {
 }
 
 function asFailure(error: unknown): WaitingReason & { readonly nextTryAt: number | undefined } {
-  if (error instanceof StartError) {
-    return { reason: error.reason, message: error.message, nextTryAt: error.nextTryAt };
-  }
-  return { reason: "RunContainerError", message: messageOf(error), nextTryAt: undefined };
+  const message = cutText(messageOf(error), longestMessageBytes);
+  if (error instanceof StartError) return { reason: error.reason, message, nextTryAt: error.nextTryAt };
+  return { reason: "RunContainerError", message, nextTryAt: undefined };
 }
 
 /** The containers of a plan that would start, whatever kind. */

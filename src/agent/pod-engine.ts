@@ -10,7 +10,7 @@ import {
   runtimeLabels,
 } from "../runtime/index.ts";
 import type { PodMux } from "../sources/index.ts";
-import { readTerminationText, StatusStore } from "../status/index.ts";
+import { readTerminationText, StatusStore, TerminationTexts } from "../status/index.ts";
 import { PodWorkers } from "../workers/index.ts";
 import { keepCollecting } from "./garbage.ts";
 import { noteMilestones } from "./ledger-notes.ts";
@@ -84,7 +84,11 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     memory,
     hashOf: containerHash,
     node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs }),
-    terminationText: readTerminationText,
+    terminationTexts: new TerminationTexts({
+      clock,
+      read: readTerminationText,
+      onLate: (uid) => workers.wake(uid),
+    }),
     networkProblem: () => runtimeStatus.networkProblem,
     isNameUnclaimed: (name) => relist.lastSuccessAt === undefined || registry.isUnclaimed(name),
     crashBackoff: parts.settings.crashBackoff,

@@ -5,3 +5,4 @@ export type { ContainerFlags, NodeFacts, StatusInput, WaitingReason } from "./in
 export { StatusSender } from "./sender.ts";
 export { type StatusListener, StatusStore } from "./store.ts";
 export { readTerminationText } from "./termination-text.ts";
+export { TerminationTexts } from "./termination-texts.ts";

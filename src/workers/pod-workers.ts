@@ -243,6 +243,7 @@ export class PodWorkers {
     const { uid, returning } = worker;
     this.#ports.statuses.delete(uid);
     this.#ports.observer.forget(uid);
+    this.#ports.terminationTexts.forget(uid);
     this.#ports.ledger.forget(uid);
     this.#workers.delete(uid);
     for (const listener of this.#goneListeners) listener(uid);

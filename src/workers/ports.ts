@@ -27,7 +27,7 @@ export interface WorkerPorts {
   readonly memory: PodMemoryPort;
   readonly hashOf: (container: Container) => string;
   readonly node: () => NodeFacts;
-  readonly terminationText: (container: ObservedContainer) => string;
+  readonly terminationTexts: TerminationTextsPort;
   /** Why pods that need the pod network can't start now; undefined when it is ready. */
   readonly networkProblem: () => string | undefined;
   /** Whether the runtime has, or may have, a pod of this full name that nobody has claimed or begun to stop yet. */
@@ -56,6 +56,14 @@ export type SyncOperation = "create" | "update" | "sync" | "kill" | "terminated"
 export interface PodObserverPort {
   latest(uid: PodUid): ObservedPod | undefined;
   inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
+  forget(uid: PodUid): void;
+}
+
+/** What ended containers left as their last words. */
+export interface TerminationTextsPort {
+  /** Reads what is not known yet; resolves soon even where that takes long, and never rejects. */
+  prepare(uid: PodUid, containers: readonly ObservedContainer[]): Promise<void>;
+  of(container: ObservedContainer, uid: PodUid): string;
   forget(uid: PodUid): void;
 }
 

@@ -19,6 +19,7 @@ export async function publishStatus(
   ports: WorkerPorts,
 ): Promise<PodStatus> {
   const { uid } = worker;
+  await ports.terminationTexts.prepare(uid, observed.containers);
   const isWanted = teardown === "wanted" || teardown === "starting";
   const input: StatusInput = {
     pod,
@@ -35,7 +36,7 @@ export async function publishStatus(
       },
     },
     waitingReason: (name) => worker.waiting.get(name),
-    terminationText: ports.terminationText,
+    terminationText: (container) => ports.terminationTexts.of(container, uid),
     node: ports.node(),
     now: ports.clock.now(),
     tornDown: !isWanted,

@@ -1,6 +1,14 @@
 import { setMaxListeners } from "node:events";
 import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
-import { fullName, type IdentifiedPod, isStaticPod, type PodStatus, type PodUid, uidOf } from "../model/index.ts";
+import {
+  fullName,
+  type IdentifiedPod,
+  isStaticPod,
+  jsonEqual,
+  type PodStatus,
+  type PodUid,
+  uidOf,
+} from "../model/index.ts";
 import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
@@ -44,9 +52,10 @@ export class PodWorkers {
       );
     } else if (isUnwanted(worker.state)) worker.returning = pod;
     else {
+      // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
+      // would change the status, which would be echoed again.
+      if (worker.pod === undefined || !jsonEqual(worker.pod.spec, pod.spec)) worker.waiting.clear();
       worker.pod = pod;
-      // What could not be started may be possible in this version.
-      worker.waiting.clear();
     }
     if (pod.metadata.deletionTimestamp !== undefined) {
       const grace = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
@@ -282,14 +291,19 @@ export class PodWorkers {
     const { ledger } = this.#ports;
     switch (outcome.type) {
       case "settled":
+        worker.roundsInARow = 0;
         if (!this.#workers.has(worker.uid)) return;
         ledger.block(worker.uid, undefined);
         return;
       case "again":
         ledger.block(worker.uid, undefined);
-        this.#keyed.wake(worker.uid);
+        worker.roundsInARow++;
+        // A pod that never comes to rest must not have a core of the machine for itself.
+        if (worker.roundsInARow % mostRoundsInARow === 0) this.#wakeAt(worker, this.#ports.clock.now() + restlessMs);
+        else this.#keyed.wake(worker.uid);
         return;
       case "retry":
+        worker.roundsInARow = 0;
         ledger.block(worker.uid, { reason: outcome.reason, message: outcome.message, nextTryAt: outcome.at });
         this.#wakeAt(worker, outcome.at);
     }
@@ -308,6 +322,10 @@ export interface TerminateRequest {
 }
 
 const clearingAtOnce = 2;
+
+/** A pod goes on at once from container to container and from step to step; few have so many. */
+const mostRoundsInARow = 100;
+const restlessMs = 1_000;
 
 /** A try that is due is under way by then. */
 const soonMs = 100;

@@ -1,6 +1,7 @@
 import { isAbort } from "../base/index.ts";
 import type { IdentifiedPod, ObservedPod, PodStatus } from "../model/index.ts";
 import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
+import { errorBackoffMs } from "./error-backoff.ts";
 import { type PodPlan, planPod } from "./plan.ts";
 import { nextState } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
@@ -40,10 +41,7 @@ export async function syncRunning(
   const plan = makePlan(worker, pod, observed, ports);
   if (worker.prepared || isIdle(plan)) ports.setup.keep(pod);
   if (isIdle(plan)) return { type: "settled" };
-  if (plan.killPod && plan.sandbox.type === "none") {
-    await applyPlan(worker, pod, plan, observed, ports, signal);
-    return { type: "again" };
-  }
+  if (plan.killPod && plan.sandbox.type === "none") return stopRemains(worker, pod, plan, observed, ports, signal);
   if (plan.sandbox.type === "create" && tools.isNameInUse(pod)) {
     const message = "the pod that had this name before has not ended yet";
     return { type: "retry", at: ports.clock.now() + nameRetryMs, reason: "NameInUse", message };
@@ -71,6 +69,32 @@ export async function syncRunning(
   if (failures.length > 0) return retry(failures);
   worker.failures = 0;
   return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
+}
+
+/**
+ * Stops what is left of a pod that starts nothing any more, though its status may not call it ended. Once per state of
+ * affairs: where stopping changes nothing, doing it again at once would go on for ever.
+ */
+async function stopRemains(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<SyncOutcome> {
+  const remains = [...observed.sandboxes, ...observed.containers].map(({ id, state }) => `${id} ${state}`).join();
+  if (remains !== worker.stoppedRemains) {
+    await applyPlan(worker, pod, plan, observed, ports, signal);
+    worker.stoppedRemains = remains;
+    return { type: "again" };
+  }
+  const isStopped = !observed.containers.some(({ state }) => state === "running" || state === "unknown");
+  if (isStopped && !observed.sandboxes.some(({ state }) => state === "ready")) return { type: "settled" };
+  worker.stoppedRemains = undefined;
+  worker.failures++;
+  const at = ports.clock.now() + errorBackoffMs(worker.failures);
+  return { type: "retry", at, reason: "SyncError", message: "the runtime does not stop what is left of the pod" };
 }
 
 /** Shows how far the pod has come for as long as the work takes: a slow image must not hide what already runs. */

@@ -23,6 +23,8 @@ export interface Worker {
   isCleared: boolean;
   /** When the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
   killDeadline: number | undefined;
+  /** What was there, and in which state, when all of it was last stopped without anything to be started after. */
+  stoppedRemains: string | undefined;
   readonly preStopDone: Set<string>;
   /** Why containers could not be started at the last try, by name, and until when that stands. */
   readonly waiting: Map<string, WaitingReason & { readonly until: number }>;
@@ -32,6 +34,8 @@ export interface Worker {
   /** Changes the status of a pod that the node itself ends (eviction, deadline). */
   amendStatus: ((status: PodStatus) => PodStatus) | undefined;
   failures: number;
+  /** How many syncs have followed one another without a pause. */
+  roundsInARow: number;
   /** When the worker was made, on the clock's monotonic scale. */
   readonly madeAt: number;
   /** The version of the pod that was last synced; undefined: none yet. */
@@ -61,12 +65,14 @@ export function newWorker(
     prepared: false,
     isCleared: false,
     killDeadline: undefined,
+    stoppedRemains: undefined,
     preStopDone: new Set(),
     waiting: new Map(),
     startFailures: new Map(),
     crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
     amendStatus: undefined,
     failures: 0,
+    roundsInARow: 0,
     madeAt: ports.clock.monotonic(),
     synced: undefined,
     timer: undefined,

@@ -25,14 +25,20 @@ const testPackages = [
   { name: "docker-registry", found: () => onPath("docker-registry") },
   { name: "openssl", found: () => onPath("openssl") },
 ];
+const vmPackages = [
+  { name: "qemu-system-x86", found: () => onPath("qemu-system-x86_64") },
+  { name: "debootstrap", found: () => onPath("debootstrap") },
+  { name: "e2fsprogs", found: () => onPath("mke2fs") },
+  { name: "util-linux", found: () => ["mkswap", "setpriv"].every(onPath) },
+];
+const packagesFor = { run: runPackages, test: [...runPackages, ...testPackages], vm: vmPackages };
 
 /** Something a person has to do before setup can go on; the message says what. */
 export class SetupError extends Error {}
 
 /** The names of Debian packages that are needed and not there. */
 export function missingPackages(use) {
-  const needed = use === "test" ? [...runPackages, ...testPackages] : runPackages;
-  return needed.filter(({ found }) => !found()).map(({ name }) => name);
+  return packagesFor[use].filter(({ found }) => !found()).map(({ name }) => name);
 }
 
 function checkNode() {
@@ -63,7 +69,7 @@ export function packagesMatch(lock, installed) {
   });
 }
 
-/** Installs the programs that `use`, "run" or "test", needs. */
+/** Installs the programs that `use`, "run", "test" or "vm", needs. */
 export function installPrograms(use) {
   const missing = missingPackages(use);
   if (missing.length === 0) return;

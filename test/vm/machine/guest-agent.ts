@@ -1,0 +1,176 @@
+import { baseImageNames } from "../../../src/cli/machine/index.ts";
+import type { Pod } from "../../../src/model/index.ts";
+import type { VirtualMachine } from "./machine.ts";
+import { progress } from "./progress.ts";
+
+export const agentRoot = "/var/lib/kubelet";
+export const manifestDirectory = "/etc/kubernetes/manifests";
+const apiDirectory = "/var/lib/nodelet-api";
+const dropIns = "/etc/systemd/system/nodelet.service.d";
+
+export interface GuestAgentOptions {
+  /** More fields of the KubeletConfiguration. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** With an API server in the machine docs/nodelet.service runs as it is; without, it only loses its kubeconfig. */
+  readonly api?: boolean;
+  /** More lines for the unit's [Service] section. */
+  readonly service?: readonly string[];
+}
+
+/** The agent in a machine, as docs/nodelet.service runs it. */
+export class GuestAgent {
+  readonly machine: VirtualMachine;
+
+  private constructor(machine: VirtualMachine) {
+    this.machine = machine;
+  }
+
+  /** Installs and starts it; resolves when systemd has heard that it is ready. */
+  static async start(machine: VirtualMachine, options: GuestAgentOptions = {}): Promise<GuestAgent> {
+    const { api = false, config = {}, service = [] } = options;
+    await machine.putFile(`${agentRoot}/config.yaml`, JSON.stringify({ ...agentConfig(api), ...config }));
+    const lines = api ? service : ["ExecStart=", standalone, ...service];
+    await machine.putFile(`${dropIns}/test.conf`, ["[Service]", ...lines, ""].join("\n"));
+    if (api) await startApi(machine);
+    await machine.run(
+      `mkdir -p ${manifestDirectory} && cp /opt/nodelet/docs/nodelet.service /etc/systemd/system/ && ` +
+        "systemctl daemon-reload && systemctl --quiet enable nodelet && systemctl start nodelet",
+    );
+    progress("the agent is ready");
+    return new GuestAgent(machine);
+  }
+
+  async putStaticPod(pod: Pod): Promise<void> {
+    await this.putStaticPods([pod]);
+  }
+
+  /** Appears in the directory whole, as whoever writes manifests should do it. */
+  async putStaticPods(pods: readonly Pod[]): Promise<void> {
+    for (const pod of pods) {
+      const name = `${pod.metadata?.name}.json`;
+      await this.machine.putFile(`/etc/kubernetes/${name}.new`, JSON.stringify(pod));
+      const moved = `mv /etc/kubernetes/${name}.new ${manifestDirectory}/${name} && sync -f ${manifestDirectory}`;
+      await this.machine.run(moved);
+    }
+  }
+
+  async removeStaticPod(name: string): Promise<void> {
+    await this.machine.run(`rm ${manifestDirectory}/${name}.json && sync -f ${manifestDirectory}`);
+  }
+
+  /** All pods that the agent shows, by name; a static pod's ends with the node's. */
+  async pods(): Promise<ReadonlyMap<string, Pod>> {
+    const { items } = JSON.parse(await this.ask("/pods")) as { readonly items: readonly Pod[] };
+    return new Map(items.map((pod) => [pod.metadata?.name ?? "", pod]));
+  }
+
+  /** A GET on the agent's local socket. */
+  async ask(path: string): Promise<string> {
+    return await this.machine.run(
+      `curl -sSf --max-time 60 --unix-socket ${agentRoot}/nodelet.sock 'http://agent${path}'`,
+    );
+  }
+
+  /** Resolves when exactly these pods are shown, all of them ready. */
+  async untilReady(names: readonly string[], withinMs = 300_000): Promise<void> {
+    const wanted = [...names].sort().join(" ");
+    const script = `
+      const { items } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+      const state = (pod) => (pod.status?.conditions?.some((c) => c.type === "Ready" && c.status === "True") ? "" : "!");
+      console.log(items.map((pod) => pod.metadata.name + state(pod)).sort().join(" "));`;
+    await this.machine.putFile("/run/vm-pods.cjs", script);
+    await this.machine.until(
+      `ready pods ${wanted}`,
+      `found=$(curl -s --max-time 20 --unix-socket ${agentRoot}/nodelet.sock http://agent/pods | node /run/vm-pods.cjs 2>/dev/null); ` +
+        `echo "$found"; [ "$found" = '${wanted}' ] || { journalctl -u nodelet -n 15 --no-pager -o cat; false; }`,
+      withinMs,
+    );
+  }
+
+  /** A property of the unit, such as MainPID. */
+  async property(name: string): Promise<string> {
+    return await this.machine.run(`systemctl show --value --property ${name} nodelet`);
+  }
+
+  /** Every running container and sandbox by the id of its first process: the same set means that nobody noticed. */
+  async tasks(): Promise<ReadonlyMap<string, number>> {
+    const lines = (await this.machine.run("ctr --namespace k8s.io tasks list")).split("\n").slice(1);
+    const tasks = lines.map((line) => line.trim().split(/\s+/)).filter(([, , status]) => status === "RUNNING");
+    return new Map(tasks.map(([id = "", pid]) => [id, Number(pid)]));
+  }
+
+  async log(lines = 200): Promise<string> {
+    return await this.machine.run(`journalctl --unit nodelet --no-pager --output cat --lines ${lines}`);
+  }
+}
+
+const standalone = `ExecStart=/opt/nodelet/bin/nodelet --config=${agentRoot}/config.yaml`;
+
+function agentConfig(api: boolean): object {
+  const access = {
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: api },
+      ...(api && { x509: { clientCAFile: `${apiDirectory}/ca.crt` } }),
+    },
+    authorization: { mode: api ? "Webhook" : "AlwaysAllow" },
+  };
+  return {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    staticPodPath: manifestDirectory,
+    containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+    cgroupDriver: "systemd",
+    failSwapOn: false,
+    readOnlyPort: 10255,
+    // Our images cannot be pulled again.
+    imageGCHighThresholdPercent: 100,
+    ...access,
+  };
+}
+
+/** The local API server as a unit of its own, and its files where docs/nodelet.service looks for them. */
+async function startApi(machine: VirtualMachine): Promise<void> {
+  const server = `--dir=${apiDirectory} --listen=127.0.0.1:6443 --kubelet-host=127.0.0.1 --node=vm`;
+  const unit = [
+    "[Unit]",
+    "Before=nodelet.service",
+    "[Service]",
+    `ExecStart=/opt/nodelet/bin/nodelet api-server ${server}`,
+    "Restart=always",
+    "RestartSec=1s",
+    "[Install]",
+    "WantedBy=multi-user.target",
+    "",
+  ];
+  await machine.putFile("/etc/systemd/system/nodelet-api.service", unit.join("\n"));
+  await machine.run(
+    `mkdir -p /etc/kubernetes && ln -sf ${apiDirectory}/node-vm.kubeconfig /etc/kubernetes/kubelet.conf && ` +
+      "systemctl daemon-reload && systemctl --quiet enable --now nodelet-api",
+  );
+  await machine.until("the API server has written its files", `test -s ${apiDirectory}/admin.kubeconfig`);
+}
+
+/** A pod of one busybox container. */
+export function busyboxPod(
+  name: string,
+  script: string,
+  more: { readonly resources?: object; readonly spec?: object } = {},
+): Pod {
+  const container = {
+    name: "main",
+    image: baseImageNames.busybox,
+    imagePullPolicy: "Never",
+    command: ["sh", "-c", script],
+    ...(more.resources !== undefined && { resources: more.resources }),
+  };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default" },
+    spec: { terminationGracePeriodSeconds: 1, containers: [container], ...more.spec },
+  } as Pod;
+}
+
+/** Ends at once when asked to. */
+export const idleScript = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done";

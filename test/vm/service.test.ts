@@ -23,7 +23,7 @@ test("systemd calls it started when the agent says so, and the agent answers the
   await machine.run("systemctl stop nodelet");
   const watched = await machine.run(
     "systemctl start --no-block nodelet; while :; do s=$(systemctl show --value -p ActiveState nodelet); " +
-      "h=$(curl -s --max-time 5 http://127.0.0.1:10248/healthz); echo \"$s $h\"; [ $s != active ] || break; done",
+      'h=$(curl -s --max-time 5 http://127.0.0.1:10248/healthz); echo "$s $h"; [ $s != active ] || break; done',
   );
   const lines = watched.split("\n");
   assert.match(lines[0] ?? "", /^activating/);

@@ -90,7 +90,10 @@ test("limits changed behind the agent's back come back", async () => {
   await machine.run(`echo max > ${path}/memory.max; systemctl set-property --runtime ${slice} CPUWeight=77`);
   await machine.run("systemctl restart nodelet");
   await agent.untilReady(names);
-  await machine.until("limits are back", `[ $(cat ${path}/memory.max) = ${96 * mebibyte} ] && [ $(cat ${path}/cpu.weight) = 4 ]`);
+  await machine.until(
+    "limits are back",
+    `[ $(cat ${path}/memory.max) = ${96 * mebibyte} ] && [ $(cat ${path}/cpu.weight) = 4 ]`,
+  );
   await assertAll();
 });
 

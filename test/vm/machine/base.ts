@@ -23,7 +23,7 @@ const diskBytes = 6 * 2 ** 30;
 /** Where the first boot finds the images of the tests. */
 export const imageArchive = "/var/lib/vm-images.tar";
 
-export function baseIn(directory: string): Base {
+function baseIn(directory: string): Base {
   return {
     disk: join(directory, "disk.img"),
     kernel: join(directory, "vmlinuz"),

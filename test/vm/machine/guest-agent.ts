@@ -3,8 +3,8 @@ import type { Pod } from "../../../src/model/index.ts";
 import type { VirtualMachine } from "./machine.ts";
 import { progress } from "./progress.ts";
 
-export const agentRoot = "/var/lib/kubelet";
-export const manifestDirectory = "/etc/kubernetes/manifests";
+const agentRoot = "/var/lib/kubelet";
+const manifestDirectory = "/etc/kubernetes/manifests";
 const apiDirectory = "/var/lib/nodelet-api";
 const dropIns = "/etc/systemd/system/nodelet.service.d";
 

@@ -21,7 +21,9 @@ export async function readSlices(machine: VirtualMachine): Promise<ReadonlyMap<s
 
 /** Units of pods that systemd still knows, whatever their state. */
 export async function podUnits(machine: VirtualMachine): Promise<readonly string[]> {
-  const listed = await machine.run("systemctl list-units --all --plain --no-legend 'kubepods*' 'cri-containerd-*' || true");
+  const listed = await machine.run(
+    "systemctl list-units --all --plain --no-legend 'kubepods*' 'cri-containerd-*' || true",
+  );
   return listed.split("\n").flatMap((line) => line.split(/\s+/)[0] || []);
 }
 

@@ -12,8 +12,7 @@ export class NoAnswerError extends Error {
 }
 
 /**
- * Has the guest run a shell command. The first line sent is the command in base64, what follows is its standard input;
- * the answer is its output, a NUL and its exit status.
+ * Has the guest run a shell command. What is spoken is told at the other end, in `guest-files.ts`.
  */
 export async function runInGuest(
   port: number,
@@ -41,7 +40,7 @@ export async function runInGuest(
       socket.destroy();
       resolve({ code: Number(answer.subarray(nul + 1).toString()), output: answer.subarray(0, nul).toString() });
     });
-    socket.write(`${Buffer.from(command).toString("base64")}\n`);
+    socket.write(`${Buffer.from(command).toString("hex")}\n`);
     socket.end(input);
   });
 }

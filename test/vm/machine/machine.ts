@@ -7,6 +7,7 @@ import { freePort } from "../../support/daemon.ts";
 import { type Accelerator, findAccelerator } from "./accelerator.ts";
 import { type Base, ensureBase, imageArchive } from "./base.ts";
 import { type CommandResult, NoAnswerError, runInGuest } from "./command-line.ts";
+import { readyWord } from "./guest-files.ts";
 import { claimMachineDirectory } from "./machine-directories.ts";
 import { makeNodeletDisk } from "./nodelet-disk.ts";
 import { runProgram } from "./program.ts";
@@ -101,7 +102,7 @@ export class VirtualMachine implements AsyncDisposable {
     qemu.once("exit", () => {
       if (this.#qemu === qemu) this.#qemu = undefined;
     });
-    await this.#untilAnswering(began + bootMs);
+    await this.#untilReady(began + bootMs);
     const seconds = Math.round((systemClock.monotonic() - began) / 1000);
     progress(`${this.#name}: booted in ${seconds} s (${this.#accelerator.accel})`);
   }
@@ -167,22 +168,19 @@ export class VirtualMachine implements AsyncDisposable {
     progress(`${this.#name}: ${how} took ${Math.round((systemClock.monotonic() - began) / 1000)} s`);
   }
 
-  async #untilAnswering(deadline: number): Promise<void> {
+  /** The machine says so on its console: asking it all the time would cost it more than all the rest of its boot. */
+  async #untilReady(deadline: number): Promise<void> {
     for (;;) {
-      try {
-        await runInGuest(this.#port, "true", Buffer.alloc(0), 5_000);
-        return;
-      } catch (error) {
-        if (!(error instanceof NoAnswerError)) throw error;
-      }
       const console = await this.#consoleEnd();
+      if (console.includes(readyWord)) break;
       const dead = this.#qemu === undefined || console.includes("Kernel panic");
       if (dead || systemClock.monotonic() > deadline) {
         await this.powerCut();
-        throw new Error(`the machine ${dead ? "died while booting" : "does not answer"}; its console:\n${console}`);
+        throw new Error(`the machine ${dead ? "died while booting" : "does not get ready"}; its console:\n${console}`);
       }
-      await systemClock.sleep(300, never);
+      await systemClock.sleep(200, never);
     }
+    await this.run("true");
   }
 
   async #consoleEnd(): Promise<string> {

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { buildIfStale, installNpmPackages, installPrograms, SetupError, setupOrExit } from "./setup.mjs";
 
 const usage = `usage: npm run test:vm -- [--power-cuts N] [--seed N] [WORD…]
-Boots virtual machines and tests nodelet in them. Needs root, Debian on x86-64, 4 GB of disk below /var/tmp (or
+Boots virtual machines and tests nodelet in them. Needs root, Debian on x86-64, 3 GB of disk below /var/tmp (or
 NODELET_VM_DIR), 2 GB of memory, and Debian packages (qemu-system-x86, debootstrap, e2fsprogs), which it installs.
 Takes up to 10 minutes, and 5 more the first time, when it makes the machine's root file system from packages.
   --power-cuts N  how often the power is cut (default 3; a cut takes about a minute)

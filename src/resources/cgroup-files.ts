@@ -1,4 +1,6 @@
 import { constants, mkdir, open, readdir, readFile, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
 
 /** Port: the kernel's cgroup file system. Errors carry the kernel's code (ENOENT, EBUSY, ...). */
 export interface CgroupFiles {
@@ -10,6 +12,8 @@ export interface CgroupFiles {
   read(path: string): Promise<string>;
   /** Into a control file that exists. */
   write(path: string, text: string): Promise<void>;
+  /** Ends every process of the cgroup, those of cgroups below apart, as SIGKILL does. */
+  killProcesses(path: string): Promise<void>;
 }
 
 const anyoneReads = 0o755;
@@ -37,7 +41,21 @@ export const kernelCgroupFiles: CgroupFiles = {
       await file.close();
     }
   },
+  async killProcesses(path) {
+    for (const line of (await readFile(join(path, "cgroup.procs"), "utf8")).split("\n")) {
+      // Zero stands for processes of another pid namespace; a signal to it would reach our own group.
+      if (Number(line) > 0) kill(Number(line));
+    }
+  },
 };
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (codeOf(error) !== "ESRCH") throw error;
+  }
+}
 
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;

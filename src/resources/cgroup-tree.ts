@@ -11,6 +11,8 @@ const neededV2 = ["cpu", "cpuset", "memory", "hugetlb", "pids"];
 
 const removalAttempts = 10;
 const firstRemovalPauseMs = 1;
+/** By then a process that was ending anyway has had 31 ms to do so. */
+const killFromAttempt = 6;
 
 export class CgroupError extends Error {
   override readonly name = "CgroupError";
@@ -120,6 +122,8 @@ export class CgroupTree {
         if (codeOf(error) === "ENOENT") return;
         // A process that has just ended still counts for a moment.
         if (codeOf(error) !== "EBUSY" || attempt === removalAttempts) throw error;
+        // What the runtime has forgotten, as it may when it is killed or its caller leaves, nobody else would ever end.
+        if (attempt >= killFromAttempt) await this.#files.killProcesses(directory);
       }
       await this.#clock.sleep(pauseMs, signal);
       pauseMs *= 2;

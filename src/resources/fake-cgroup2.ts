@@ -19,6 +19,8 @@ const filesByController: Readonly<Record<string, readonly string[]>> = {
 };
 
 export class FakeCgroup2 implements CgroupFiles {
+  /** Processes outlive even SIGKILL, as those do that wait for a dead disk. */
+  unkillable = false;
   readonly #mountPoint: string;
   readonly #root: FakeCgroup;
   /** Controllers that the kernel offers at the top but will not delegate. */
@@ -67,6 +69,10 @@ export class FakeCgroup2 implements CgroupFiles {
     const offered = cgroup.available.flatMap((controller) => filesByController[controller] ?? []);
     if (cgroup === this.#root || !offered.includes(file)) throw failure("ENOENT", path);
     cgroup.written.set(file, text);
+  }
+
+  async killProcesses(path: string): Promise<void> {
+    if (!this.unkillable) this.#find(path).processes = 0;
   }
 
   setProcesses(path: string, count: number): void {

@@ -273,8 +273,21 @@ test("removal waits for a process that is just ending", async () => {
   assert.deepEqual(await cgroups.list(), new Set());
 });
 
-test("removal gives up on a process that stays, and kills nothing", async () => {
+test("removal kills a process that stays: the runtime has forgotten it", async () => {
+  const { start, kernel, clock, tree } = node();
+  const cgroups = start();
+  await cgroups.ensure(bestEffort);
+  await tree.create("/kubepods/besteffort/pode-1/container");
+  kernel.setProcesses("/kubepods/besteffort/pode-1/container", 1);
+  const removal = cgroups.remove("e-1" as PodUid, signal);
+  await clock.advance(2000);
+  await removal;
+  assert.deepEqual(await cgroups.list(), new Set());
+});
+
+test("removal gives up on a process that can't be killed", async () => {
   const { start, kernel, clock } = node();
+  kernel.unkillable = true;
   const cgroups = start();
   await cgroups.ensure(bestEffort);
   kernel.setProcesses("/kubepods/besteffort/pode-1", 1);

@@ -94,7 +94,7 @@ export class PodCgroups {
     return uids;
   }
 
-  /** Removes the cgroup of a pod that has no process left, whatever class it had. No process is ever killed here. */
+  /** Removes the cgroup of a pod that has no container left, whatever class it had; a process the runtime has forgotten is killed. */
   async remove(uid: PodUid, signal: AbortSignal): Promise<void> {
     this.#written.delete(uid);
     if (!this.#naming.perQos) return;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { ListenOptions } from "node:net";
+import { untilAborted } from "../base/index.ts";
 
 /** Answers one request; what it throws becomes a 500. */
 export type Handler = (request: IncomingMessage, url: URL, response: ServerResponse) => void | Promise<void>;
@@ -50,18 +51,19 @@ export async function listen(server: Server, where: ListenOptions): Promise<void
   });
 }
 
-/** Serves until aborted, then drops all connections. Rejects when the listener breaks before. */
+/**
+ * Serves until aborted, then drops all connections. Rejects when the listener breaks before; that one connection could
+ * not be accepted, for want of memory or by a firewall's rule, breaks nothing.
+ */
 export async function serve(server: Server, signal: AbortSignal): Promise<void> {
-  let stop = (): void => {};
-  try {
-    await new Promise<void>((resolve, reject) => {
-      stop = resolve;
-      server.once("error", reject);
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", stop, { once: true });
+  const broken = new Promise<never>((_, reject) => {
+    server.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.syscall !== "accept") reject(error);
     });
+  });
+  try {
+    await Promise.race([untilAborted(signal), broken]);
   } finally {
-    signal.removeEventListener("abort", stop);
     await close(server);
   }
 }
@@ -102,9 +104,12 @@ export function sendJson(response: ServerResponse, value: unknown): void {
 /** Fires when the client is gone before its answer was complete. */
 export function untilClientLeaves(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
-  response.once("close", () => {
+  const onClose = (): void => {
     if (!response.writableFinished) controller.abort(new DOMException("the client has left", "AbortError"));
-  });
+  };
+  // It may have left while the request was looked at.
+  if (response.destroyed) onClose();
+  else response.once("close", onClose);
   return controller.signal;
 }
 

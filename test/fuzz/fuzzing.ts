@@ -24,7 +24,7 @@ const lookEveryMs = 20;
 const defaultStandstillMs = 500;
 const defaultSeconds = 20;
 /** Set-up and clean-up beside the fuzzing itself. */
-const aroundItMs = 60_000;
+const aroundItMs = 120_000;
 
 /**
  * Registers a test that runs for NODELET_FUZZ_SECONDS (20) from the seed NODELET_FUZZ_SEED (a new one each time), which
@@ -39,7 +39,7 @@ export function fuzzTest(name: string, run: (fuzz: FuzzRun) => Promise<void>, op
     try {
       await runWatched(seed, seconds * 1_000, run, options);
     } catch (error) {
-      throw new Error(`${name}: failed; try again with ${repeat}`, { cause: error });
+      throw new Error(`${describe(error)}; try again with ${repeat}`, { cause: error });
     }
   });
 }
@@ -157,4 +157,10 @@ export function openDescriptors(): number {
 function positive(text: string | undefined): number | undefined {
   const value = Number(text);
   return Number.isFinite(value) && value > 0 ? value : undefined;
+}
+
+function describe(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describe).join("; ");
+  const cause = error instanceof Error && error.cause !== undefined ? `: ${describe(error.cause)}` : "";
+  return `${error instanceof Error ? (error.stack ?? error.message) : String(error)}${cause}`;
 }

@@ -18,23 +18,65 @@ export interface DispatchPorts {
   readonly onRequest: (method: string, path: string) => () => void;
 }
 
+/** Nobody sends requests ahead of answers any more; who sends more than these is after something else. */
+const mostSentAhead = 16;
+
 /** Leads requests to their handlers: path, then credentials, then route, so that strangers learn nothing of the rest. */
 export class Dispatcher {
   readonly #ports: DispatchPorts;
   readonly #running = new Set<Promise<void>>();
   readonly #upgraded = new Set<Duplex>();
+  /** Of each connection on which something is being answered: what waits for that. */
+  readonly #lines = new WeakMap<Socket, (() => void)[]>();
 
   constructor(ports: DispatchPorts) {
     this.#ports = ports;
   }
 
+  /** Requests of one connection are answered one after the other, whatever the client sends ahead. */
   request(request: IncomingMessage, response: ServerResponse): void {
-    this.#own(this.#answer(request, response, undefined));
+    const { socket } = request;
+    // What fails on its way out is the end of that answer, never of the agent.
+    response.on("error", () => response.destroy());
+    const begin = (): void => {
+      response.once("close", () => this.#beginNext(socket));
+      this.#own(this.#answer(request, response, undefined));
+    };
+    const line = this.#lines.get(socket);
+    if (line === undefined) {
+      this.#lines.set(socket, []);
+      begin();
+    } else if (line.length < mostSentAhead) line.push(begin);
+    else socket.destroy();
   }
 
-  /** A request that asks for another protocol. Unless a handler takes the connection over it gets a plain answer. */
+  #beginNext(socket: Socket): void {
+    // Answers that were to follow on a connection that is closing are never heard of again, not even of their end.
+    const next = socket.destroyed || socket.writableEnded ? undefined : this.#lines.get(socket)?.shift();
+    if (next === undefined) this.#lines.delete(socket);
+    else next();
+  }
+
+  /** Whether an earlier request of the connection is still being answered. */
+  isAnswering(socket: Socket): boolean {
+    return this.#lines.has(socket);
+  }
+
+  /** Whether the request's path is one where another protocol may be spoken. */
+  mayUpgrade(request: IncomingMessage): boolean {
+    const target = parseTarget(request.url ?? "");
+    if (target.type !== "path") return false;
+    const found = findMount(this.#ports.mounts, target.path);
+    return found?.type === "mount" && found.mount.type === "service" && found.mount.upgrades === true;
+  }
+
+  /**
+   * A request for another protocol, where one may be spoken. Unless a handler takes the connection over it gets a plain
+   * answer, which must be short: nobody tells this response when its connection can take more.
+   */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const response = new ServerResponse(request);
+    response.on("error", () => response.destroy());
     response.shouldKeepAlive = false;
     // Node wants to know the connection as a Socket; it uses nothing that a Duplex lacks.
     response.assignSocket(socket as Socket);

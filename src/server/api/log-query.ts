@@ -4,12 +4,14 @@ import type { ServerResponse } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { type Clock, messageOf, runProgram } from "../../base/index.ts";
+import { type Clock, messageOf, runProgram, withDeadline } from "../../base/index.ts";
 import { untilClientLeaves } from "../http.ts";
 import { ApiError } from "./api-error.ts";
+import { copyRange, pass } from "./copy-range.ts";
+import { findBelow } from "./find-below.ts";
 import { parseLogQuery, type ServiceQuery } from "./log-query-options.ts";
 import type { ApiCall } from "./router.ts";
-import { type LogQuery, openBelow } from "./system-logs.ts";
+import type { LogQuery } from "./system-logs.ts";
 
 const deadlineMs = 30_000;
 
@@ -32,29 +34,29 @@ async function answer(call: ApiCall, query: ServiceQuery, ports: LogQueryPorts):
   if ((call.params["path"] ?? "") !== "") throw new ApiError(406, "path not allowed in query mode");
   if (query.file !== undefined) await requireFile(ports.root, query.file);
   const leaving = untilClientLeaves(call.response);
-  const late = new AbortController();
-  const timer = ports.clock.after(deadlineMs, () => late.abort(new Error("deadline exceeded")));
-  const onLeave = (): void => late.abort(leaving.reason);
-  leaving.addEventListener("abort", onLeave, { once: true });
+  if (leaving.aborted) return;
+  const output = startOutput(call);
   try {
-    const output = startOutput(call);
-    try {
-      if (query.file !== undefined) await copyFile(ports.root, query.file, output, late.signal);
-      else await copyServices(query, output, ports, late.signal);
-    } catch (error) {
-      if (!leaving.aborted) output.write(`\nerror: ${messageOf(error)}\n`);
-    }
-    output.end();
-    await finished(call.response).catch(() => {});
-  } finally {
-    timer.cancel();
+    const late = (): Error => new Error("deadline exceeded");
+    await withDeadline(ports.clock, deadlineMs, late, leaving, async (signal) => {
+      if (query.file !== undefined) await copyFile(ports.root, query.file, output, signal);
+      else await copyServices(query, output, ports, signal);
+    });
+  } catch (error) {
+    if (!leaving.aborted) output.write(`\nerror: ${messageOf(error)}\n`);
   }
+  if (leaving.aborted) return void output.destroy();
+  output.end();
+  await finished(call.response).catch(() => {});
+  output.destroy();
 }
 
 function startOutput({ request, response }: ApiCall): Writable {
   const headers = { "Content-Type": "text/plain;charset=UTF-8" };
   if (request.headers["accept-encoding"] !== "gzip") return started(response, headers);
   const gzip = createGzip();
+  // What is given up while it packs has nobody to complain to.
+  gzip.on("error", () => response.destroy());
   gzip.pipe(started(response, { ...headers, "Content-Encoding": "gzip" }));
   return gzip;
 }
@@ -65,8 +67,8 @@ function started(response: ServerResponse, headers: Record<string, string>): Ser
 
 async function requireFile(root: string, file: string): Promise<void> {
   try {
-    await using opened = await openBelow(root, file);
-    if ((await opened.handle.stat()).isFile()) return;
+    await using found = await findBelow(root, file);
+    if (found.type === "file") return;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
   }
@@ -74,8 +76,9 @@ async function requireFile(root: string, file: string): Promise<void> {
 }
 
 async function copyFile(root: string, file: string, output: Writable, signal: AbortSignal): Promise<void> {
-  await using opened = await openBelow(root, file);
-  await copy(opened.handle.createReadStream({ autoClose: false, signal }), output, signal);
+  await using found = await findBelow(root, file);
+  if (found.type !== "file") return;
+  await copyRange(found.handle, { start: 0, end: Number.POSITIVE_INFINITY }, output, signal);
 }
 
 async function copyServices(
@@ -129,7 +132,11 @@ async function runJournal(
   ports: LogQueryPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const child = spawn(ports.journalctl, journalArguments(query), { stdio: ["ignore", "pipe", "pipe"], signal });
+  const child = spawn(ports.journalctl, journalArguments(query), {
+    stdio: ["ignore", "pipe", "pipe"],
+    signal,
+    killSignal: "SIGKILL",
+  });
   const failed = once(child, "error").then(([error]) => {
     throw new Error(`journal output not available: ${messageOf(error)}`);
   });
@@ -156,7 +163,5 @@ function journalTime(time: number): string {
 }
 
 async function copy(from: Readable, to: Writable, signal: AbortSignal): Promise<void> {
-  for await (const chunk of from) {
-    if (!to.write(chunk)) await once(to, "drain", { signal });
-  }
+  for await (const chunk of from) await pass(chunk, to, signal);
 }

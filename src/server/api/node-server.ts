@@ -1,10 +1,11 @@
-import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import { createServer as createTlsServer, type ServerOptions, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../base/index.ts";
 import { listen, serve } from "../http.ts";
 import { endAndLeave } from "../streaming/half-open.ts";
+import { ClientTrust } from "./client-trust.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
 
 /** Where a server listens; with TLS, how. */
@@ -34,16 +35,37 @@ export class NodeServer {
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
   #tls: { readonly server: TlsServer; readonly settings: TlsSettings } | undefined;
+  readonly #trust: ClientTrust;
 
   constructor(where: Where, tls: TlsSettings | undefined, ports: DispatchPorts) {
     this.#where = where;
+    this.#trust = new ClientTrust(tls?.ca);
     this.#dispatcher = new Dispatcher(ports);
-    const listener: RequestListener = (request, response) => this.#dispatcher.request(request, response);
+    const listener: RequestListener = (request, response) => {
+      if (this.#trust.isOutdated(request.socket)) request.socket.destroy();
+      else this.#dispatcher.request(request, response);
+    };
     this.#server = tls === undefined ? createServer(limits, listener) : this.#secure(tls, listener);
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       answerMalformed(error, socket, ports.clock),
     );
-    this.#server.on("upgrade", (request, socket, head) => this.#dispatcher.upgrade(request, socket, head));
+    this.#server.on("upgrade", (request, socket, head) => {
+      // Node has let go of the connection, with an answer to an earlier request still on it.
+      if (this.#dispatcher.isAnswering(request.socket)) socket.destroy();
+      else if (this.#trust.isOutdated(request.socket)) socket.destroy();
+      else if (this.#dispatcher.mayUpgrade(request)) this.#dispatcher.upgrade(request, socket, head);
+      else this.#ignoreUpgrade(request, socket, head);
+    });
+    this.#server.on("connection", (socket: Socket) => this.#trust.connected(socket));
+  }
+
+  /**
+   * Node has let go of the connection: nobody watches for its end or its pace any more. It is handed to the server anew,
+   * as one whose first request is this one without the wish, and is good for this request alone.
+   */
+  #ignoreUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+    this.#server.emit(this.#tls === undefined ? "connection" : "secureConnection", socket);
   }
 
   #secure(tls: TlsSettings, listener: RequestListener): TlsServer {
@@ -64,11 +86,16 @@ export class NodeServer {
     return server;
   }
 
-  /** New connections are served with the new files. */
+  /**
+   * New connections are served with the new files. Those whose clients were believed by other authorities serve no
+   * further request; what they are being sent goes on.
+   */
   renewTls(material: Pick<TlsSettings, "key" | "cert" | "ca">): void {
     if (this.#tls === undefined) return;
     const { key: _key, cert: _cert, ca: _ca, ...limits } = this.#tls.settings;
     this.#tls.server.setSecureContext({ ...limits, ...material });
+    if (!this.#trust.renew(material.ca)) return;
+    this.#server.closeIdleConnections();
   }
 
   /** The port that was got, also when any was asked for. */
@@ -107,6 +134,15 @@ export class NodeServer {
       await this.#dispatcher.settled();
     }
   }
+}
+
+function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? "";
+    if (!["upgrade", "connection"].includes(name.toLowerCase())) lines.push(`${name}: ${rawHeaders[index + 1] ?? ""}`);
+  }
+  return Buffer.from([...lines, "Connection: close", "", ""].join("\r\n"), "latin1");
 }
 
 /** What is no request gets as clear an answer as one can give; the peer may still be sending. */

@@ -37,7 +37,13 @@ export type Mount =
   /** Any method, every path that `has` says exists. */
   | { readonly type: "paths"; readonly has: (path: string) => boolean; readonly handle: ApiHandler }
   /** A service: the path itself and all below. When it ends in a slash, the form without it is redirected there. */
-  | { readonly type: "service"; readonly path: string; readonly routes: readonly Route[] }
+  | {
+      readonly type: "service";
+      readonly path: string;
+      readonly routes: readonly Route[];
+      /** Its handlers may take the connection over; everywhere else a wish to speak another protocol is ignored. */
+      readonly upgrades?: boolean;
+    }
   /** As a service of which nothing is offered. */
   | { readonly type: "disabled"; readonly path: string; readonly reason: string };
 

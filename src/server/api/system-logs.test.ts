@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { after, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { TestServer } from "../../../test/support/node-api.ts";
@@ -27,6 +30,11 @@ spawnSync("mkfifo", [join(root, "pipe")]);
 mkdirSync(join(directory, "log-beside"));
 writeFileSync(join(directory, "log-beside", "x"), "beside");
 symlinkSync(join(directory, "log-beside"), join(root, "beside"));
+
+/** A journal that knows one unit and prints its arguments. */
+const journalctl = join(directory, "journalctl");
+writeFileSync(journalctl, '#!/bin/sh\n[ "$1" = --field ] && echo kubelet.service && exit\necho "journal: $*"\n');
+chmodSync(journalctl, 0o755);
 
 for (const [path, status, text, headers = {}] of [
   ["/logs/syslog", 200, "0123456789"],
@@ -66,6 +74,79 @@ test("a directory is listed, with odd names made harmless", async () => {
   assert.equal((await server.ask("/logs/index.html")).headers.location, "./");
 });
 
+test("names are bytes, in lists and in paths", async () => {
+  const odd = Buffer.concat([Buffer.from(`${root}/caf`), Buffer.from([0xe9]), Buffer.from("?:\u00fc.log")]);
+  writeFileSync(odd, "old letters");
+  try {
+    await using server = await TestServer.start([systemLogsService(root, undefined)]);
+    const href = /<a href="([^"]*caf[^"]*)">/.exec((await server.ask("/logs/")).text)?.[1];
+    assert.equal(href, "./caf%E9%3F:%C3%BC.log");
+    assert.equal((await server.ask(`/logs/${href.slice(2)}`)).text, "old letters");
+    assert.equal((await server.ask(`/logs/${href.slice(2)}/`)).status, 404);
+    assert.equal((await server.ask(`/logs//${href.slice(2)}`)).headers.location, "/logs/caf%E9%3F%3A%C3%BC.log");
+  } finally {
+    unlinkSync(odd);
+  }
+});
+
+test("nothing but files and directories is ever opened, wherever a link leads", async () => {
+  const fifo = join(directory, "fifo");
+  const marker = join(directory, "was-opened");
+  spawnSync("mkfifo", [fifo]);
+  symlinkSync(fifo, join(root, "to-fifo"));
+  // Opening a pipe for writing waits until somebody opens it for reading.
+  const writer = spawn("sh", ["-c", 'echo > "$1"; touch "$2"', "sh", fifo, marker]);
+  const inside = spawn("sh", ["-c", 'echo > "$1"; touch "$2"', "sh", join(root, "pipe"), marker]);
+  try {
+    await using server = await TestServer.start([
+      systemLogsService(root, logQuery({ clock: systemClock, root, journalctl })),
+    ]);
+    for (let round = 0; round < 20; round++) {
+      assert.equal((await server.ask("/logs/to-fifo")).status, 404);
+      assert.equal((await server.ask("/logs/pipe")).status, 404);
+      assert.equal((await server.ask("/logs/?query=/pipe")).status, 406);
+    }
+    assert.equal(existsSync(marker), false);
+  } finally {
+    writer.kill("SIGKILL");
+    inside.kill("SIGKILL");
+    unlinkSync(join(root, "to-fifo"));
+  }
+});
+
+test("a client that leaves at any moment ends nothing but its own query", async () => {
+  const answer = logQuery({ clock: systemClock, root, journalctl });
+  const problems: unknown[] = [];
+  const onProblem = (error: unknown): void => void problems.push(error);
+  process.on("uncaughtException", onProblem);
+  try {
+    for (const query of ["query=/syslog", "query=syslog", "query=kubelet"]) {
+      for (let moment = 0; moment < 30; moment++) {
+        const request = new IncomingMessage(new Socket());
+        if (moment % 2 === 0) request.headers["accept-encoding"] = "gzip";
+        const response = new ServerResponse(request);
+        response.assignSocket(new PassThrough().resume() as unknown as Socket);
+        const call = {
+          request,
+          response,
+          path: "/logs/",
+          query: new URLSearchParams(query),
+          params: {},
+          upgrade: undefined,
+        };
+        const answered = answer(call);
+        for (let turn = 0; turn < moment; turn++) await new Promise((resolve) => setImmediate(resolve));
+        response.destroy();
+        await answered;
+      }
+    }
+    await systemClock.sleep(20, new AbortController().signal);
+  } finally {
+    process.off("uncaughtException", onProblem);
+  }
+  assert.deepEqual(problems, []);
+});
+
 for (const [header, size, expected] of [
   [undefined, 10, undefined],
   ["bytes=0-0", 10, { start: 0, end: 1 }],
@@ -80,11 +161,6 @@ for (const [header, size, expected] of [
 ] as const) {
   test(`range ${header} of ${size}`, () => assert.deepEqual(parseRange(header, size), expected));
 }
-
-/** A journal that knows one unit and prints its arguments. */
-const journalctl = join(directory, "journalctl");
-writeFileSync(journalctl, '#!/bin/sh\n[ "$1" = --field ] && echo kubelet.service && exit\necho "journal: $*"\n');
-chmodSync(journalctl, 0o755);
 
 for (const [query, status, text] of [
   ["query=kubelet", 200, "journal: --utc --no-pager --output=short-precise --unit=kubelet\n"],

@@ -1,8 +1,9 @@
-import { constants } from "node:fs";
-import { type FileHandle, open, readdir, readlink, realpath } from "node:fs/promises";
-import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
+import { type FileHandle, opendir } from "node:fs/promises";
+import { untilClientLeaves } from "../http.ts";
 import { ApiError } from "./api-error.ts";
+import { bytesOfText, percentEncoded, textOfBytes } from "./byte-text.ts";
+import { copyRange } from "./copy-range.ts";
+import { findBelow } from "./find-below.ts";
 import type { ApiCall, ApiHandler, Mount } from "./router.ts";
 
 /** Answers a query for the logs of services; undefined: the request is none. */
@@ -24,44 +25,17 @@ export function systemLogsService(root: string, query: LogQuery | undefined): Mo
 async function serveFile(call: ApiCall, root: string): Promise<void> {
   const path = call.params["path"] ?? "";
   if (/(^|\/)index\.html$/.test(path)) return redirect(call, "./");
-  await using file = await openBelow(root, path);
-  const stats = await file.handle.stat();
+  const found = await findBelow(root, path);
   const name = path.replace(/\/$/, "").split("/").at(-1) ?? "";
-  if (stats.isDirectory()) {
-    if (path !== "" && !path.endsWith("/")) return redirect(call, `${encodeURIComponent(name)}/`);
-    return sendListing(call, file.realPath);
+  if (found.type === "directory") {
+    await using directory = found;
+    if (path !== "" && !path.endsWith("/")) return redirect(call, `${percentEncoded(name)}/`);
+    return await sendListing(call, directory.path);
   }
-  if (path.endsWith("/")) return redirect(call, `../${encodeURIComponent(name)}`);
-  if (!stats.isFile()) throw notFound();
+  await using file = found;
+  if (path.endsWith("/")) return redirect(call, `../${percentEncoded(name)}`);
+  const stats = await file.handle.stat();
   await sendFile(call, file.handle, { name, size: stats.size, modified: stats.mtime });
-}
-
-interface OpenedFile extends AsyncDisposable {
-  readonly handle: FileHandle;
-  readonly realPath: string;
-}
-
-const notFound = (): ApiError => new ApiError(404, "404 page not found\n");
-
-/** Opens first and looks afterwards where that led, so that no link can be swapped in between. */
-export async function openBelow(root: string, path: string): Promise<OpenedFile> {
-  let handle: FileHandle;
-  try {
-    // A pipe must not make us wait for somebody who writes to it.
-    handle = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw code === "EACCES" || code === "EPERM" ? new ApiError(403, "403 Forbidden\n") : notFound();
-  }
-  try {
-    const realRoot = await realpath(root);
-    const realPath = await readlink(`/proc/self/fd/${handle.fd}`);
-    if (realPath !== realRoot && !realPath.startsWith(`${realRoot}/`)) throw notFound();
-    return { handle, realPath, [Symbol.asyncDispose]: () => handle.close() };
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
 }
 
 function redirect({ response }: ApiCall, location: string): void {
@@ -69,13 +43,29 @@ function redirect({ response }: ApiCall, location: string): void {
   response.end();
 }
 
+/** More names than this nobody reads; a directory may hold millions. */
+const mostNames = 50_000;
+
 async function sendListing({ response }: ApiCall, directory: string): Promise<void> {
-  const entries = await readdir(directory, { withFileTypes: true });
-  const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
-  const lines = names.map((name) => `<a href="${encodeURI(name).replaceAll("#", "%23")}">${escaped(name)}</a>\n`);
+  const names: string[] = [];
+  // The type says text, whatever the encoding.
+  const entries = await opendir(directory, { encoding: "buffer" as BufferEncoding, bufferSize: 256 });
+  for await (const entry of entries) {
+    const name = textOfBytes(entry.name as unknown as Buffer);
+    names.push(entry.isDirectory() ? `${name}/` : name);
+    if (names.length === mostNames) break;
+  }
+  const lines = names.sort().map((name) => `<a href="${linkTo(name)}">${escaped(bytesOfText(name).toString())}</a>\n`);
+  if (names.length === mostNames) lines.push(`and perhaps more: only ${mostNames} are listed\n`);
   const body = `<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n${lines.join("")}</pre>\n`;
   response.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Length": Buffer.byteLength(body) });
   response.end(body);
+}
+
+/** As Go writes it; a name with a colon would otherwise be taken for the scheme of another place. */
+function linkTo(name: string): string {
+  const element = percentEncoded(name.replace(/\/$/, "")).replace(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent);
+  return `${element.includes(":") ? "./" : ""}${element}${name.endsWith("/") ? "/" : ""}`;
 }
 
 function escaped(text: string): string {
@@ -113,9 +103,15 @@ async function sendFile({ request, response }: ApiCall, handle: FileHandle, fact
     response.end();
     return;
   }
-  const content = handle.createReadStream({ start, end: end - 1, autoClose: false });
-  // A client that leaves in the middle only ends its own download.
-  await pipeline(content, response).catch(() => response.destroy());
+  try {
+    const sent = await copyRange(handle, { start, end }, response, untilClientLeaves(response));
+    // A file that was cut short meanwhile: what was promised will not come, and nothing else may be taken for it.
+    if (sent < end - start) response.destroy();
+    else response.end();
+  } catch {
+    // A client that leaves in the middle only ends its own download.
+    response.destroy();
+  }
 }
 
 /** One range of bytes, `end` not included; undefined: all of it, as for anything that is not understood. */

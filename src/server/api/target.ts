@@ -1,3 +1,5 @@
+import { percentDecoded, percentEncoded } from "./byte-text.ts";
+
 /** Where a request is meant to go. A path is compared and authorised only in its decoded, clean form. */
 export type Target =
   | { readonly type: "path"; readonly path: string; readonly query: URLSearchParams }
@@ -12,7 +14,7 @@ export function parseTarget(target: string): Target {
   if (rawPath === undefined) return { type: "malformed", why: "the request target is not a path" };
   const segments: string[] = [];
   for (const raw of rawPath.slice(1).split("/")) {
-    const segment = decode(raw);
+    const segment = percentDecoded(raw);
     if (segment === undefined) return { type: "malformed", why: `invalid URL escape in ${JSON.stringify(raw)}` };
     // An encoded slash or NUL would be a name that no pod, container or file can have.
     if (/[/\0]/.test(segment)) return { type: "malformed", why: `invalid path element ${JSON.stringify(raw)}` };
@@ -20,7 +22,7 @@ export function parseTarget(target: string): Target {
   }
   const clean = cleaned(segments);
   if (clean.length !== segments.length || clean.some((segment, index) => segment !== segments[index])) {
-    const location = `/${clean.map(encodeURIComponent).join("/")}`;
+    const location = `/${clean.map(percentEncoded).join("/")}`;
     return { type: "redirect", location: rawQuery === "" ? location : `${location}?${rawQuery}` };
   }
   return { type: "path", path: `/${segments.join("/")}`, query: new URLSearchParams(rawQuery) };
@@ -30,14 +32,6 @@ export function parseTarget(target: string): Target {
 function pathOf(target: string): string | undefined {
   if (target.startsWith("/")) return target;
   return /^https?:\/\/[^/]*(\/.*)$/i.exec(target)?.[1];
-}
-
-function decode(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Without empty and dot segments; a trailing slash (an empty last segment) stays. */

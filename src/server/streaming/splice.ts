@@ -10,6 +10,8 @@ import { cutSilentHalf } from "./half-open.ts";
 
 const longestHead = 64 * 1024;
 const refusalMs = 10_000;
+// A runtime that takes longer to open what it has just promised is not going to.
+const dialMs = 10_000;
 const answerMs = 30_000;
 
 /**
@@ -21,7 +23,7 @@ export async function splice(call: ApiCall, runtimeUrl: string, clock: Clock): P
   const { request, response, upgrade } = call;
   if (upgrade === undefined) throw new ApiError(500, "Upgrade request required");
   const url = new URL(runtimeUrl.includes("://") ? runtimeUrl : `http://${runtimeUrl}`);
-  const backend = await dial(url, upgrade.socket);
+  const backend = await dial(url, upgrade.socket, clock);
   const gone = closed(backend);
   const giveUp = (): void => void backend.destroy();
   upgrade.socket.once("close", giveUp);
@@ -45,22 +47,26 @@ export async function splice(call: ApiCall, runtimeUrl: string, clock: Clock): P
   }
 }
 
-async function dial(url: URL, client: Duplex): Promise<Socket> {
+async function dial(url: URL, client: Duplex, clock: Clock): Promise<Socket> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const secure = url.protocol === "https:";
   const where = { host, port: Number(url.port || (secure ? 443 : 80)), allowHalfOpen: true, noDelay: true };
   const socket = secure ? connectTls({ ...where, servername: host }) : connect(where);
   const giveUp = (): void => void socket.destroy(new Error("the client has left"));
   client.once("close", giveUp);
+  if (client.destroyed) giveUp();
+  const timer = clock.after(dialMs, () => socket.destroy(new Error("the runtime's stream did not answer")));
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once(secure ? "secureConnect" : "connect", resolve);
       socket.once("error", reject);
+      socket.once("close", () => reject(new Error("the connection was closed")));
     });
     return socket;
   } catch (error) {
     throw new ApiError(500, `error dialing backend: ${messageOf(error)}`);
   } finally {
+    timer.cancel();
     client.off("close", giveUp);
   }
 }

@@ -22,6 +22,7 @@ export function streamServices(ports: StreamPorts): readonly Mount[] {
   const inContainer = (path: string, handle: ApiHandler): Mount => ({
     type: "service",
     path,
+    upgrades: true,
     routes: [
       { methods, pattern: "{namespace}/{pod}/{container}", handle },
       { methods, pattern: "{namespace}/{pod}/{uid}/{container}", handle },
@@ -34,6 +35,7 @@ export function streamServices(ports: StreamPorts): readonly Mount[] {
     {
       type: "service",
       path: "/portForward",
+      upgrades: true,
       routes: [
         { methods, pattern: "{namespace}/{pod}", handle: forward },
         { methods, pattern: "{namespace}/{pod}/{uid}", handle: forward },
@@ -88,6 +90,7 @@ async function stream(
   open: (signal: AbortSignal) => Promise<{ readonly url: string }>,
 ): Promise<void> {
   if (call.upgrade === undefined) throw new ApiError(500, "Upgrade request required");
+  if (call.upgrade.socket.destroyed) return;
   const leaving = new AbortController();
   const leave = (): void => leaving.abort(new DOMException("the client has left", "AbortError"));
   call.upgrade.socket.once("close", leave);

@@ -37,6 +37,8 @@ export interface PodEngineParts {
   readonly recordNodeEvent: RecordNodeEvent;
   /** What the runtime says of itself or of the pod network has changed. */
   readonly onRuntimeChange: () => void;
+  /** Every source has spoken, and no pod that runs here waits to be taken over any more. */
+  readonly onPodsKnown: () => void;
   /** Nothing of the pod is left on the node. */
   readonly onGone: (uid: PodUid) => void;
   readonly settings: {

@@ -1,5 +1,5 @@
 import { KeyedWorkers, type Ledger, type TaskScope } from "../base/index.ts";
-import { containerHash, type ObservedPod, type PodUid, qosClassOf, uidOf } from "../model/index.ts";
+import { containerHash, type IdentifiedPod, type ObservedPod, type PodUid, qosClassOf, uidOf } from "../model/index.ts";
 import { PodRegistry } from "../pods/index.ts";
 import {
   ContainerGc,
@@ -29,6 +29,10 @@ export interface PodEngine {
   readonly ledger: Ledger<PodUid>;
   readonly observer: PodObserver;
   readonly relist: Relist;
+  /** Pods whose containers are wanted or still run; others have given back what they were promised. */
+  activePods(): readonly IdentifiedPod[];
+  /** Whether those are all: every source has spoken, and no pod that runs here waits to be taken over. */
+  arePodsKnown(): boolean;
   /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
   knownPods(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
   /** What pods are judged by has become known, or has changed. */
@@ -146,6 +150,17 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     gc.noteChange();
     collectSoon();
   });
+  const arePodsKnown = (): boolean => mux.allReady() && registry.hasTakenAllOver();
+  let wereKnown = false;
+  const noteKnown = (): void => {
+    const areKnown = arePodsKnown();
+    if (areKnown && !wereKnown) parts.onPodsKnown();
+    wereKnown = areKnown;
+  };
+  const reconsider = (): void => {
+    registry.reconsider();
+    noteKnown();
+  };
   const relist = new Relist({
     runtime,
     clock,
@@ -156,7 +171,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     onListed: (isFirst) => {
       // Pods wait with their start until it is known whether they, or an older version of them, still run.
       if (isFirst) {
-        registry.reconsider();
+        reconsider();
         workers.wakeAll();
       }
       settleUnclaimed();
@@ -189,6 +204,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       const wasReady = mux.isReady(change.source);
       registry.apply({ ...change, hold: change.provisional?.hold });
       mux.acknowledge(change);
+      noteKnown();
       if (wasReady || !mux.isReady(change.source)) continue;
       if (mux.allReady()) {
         log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
@@ -216,8 +232,24 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       ...workers.uids(),
     ]);
   };
-  const reconsider = (): void => registry.reconsider();
-  return { views, statuses, workers, runtimeStatus, ledger, observer, relist, knownPods, reconsider };
+  const activePods = (): readonly IdentifiedPod[] =>
+    workers.pods().filter((pod) => {
+      const step = workers.stateOf(uidOf(pod))?.step;
+      return step === "running" || step === "terminating";
+    });
+  return {
+    views,
+    statuses,
+    workers,
+    runtimeStatus,
+    ledger,
+    observer,
+    relist,
+    activePods,
+    arePodsKnown,
+    knownPods,
+    reconsider,
+  };
 }
 
 /** Besides the newest instance of a name, which its status needs, and the one before, one more has ended. */

@@ -142,15 +142,20 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     scope,
   );
   const mux = await startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
-  const cgroups = await startCgroups({
-    config,
-    node,
-    layout: parts.cgroups,
-    machine,
-    clock,
-    log,
-    activePods: () => mux.pods(),
-  });
+  const cgroups = await startCgroups(
+    {
+      config,
+      node,
+      layout: parts.cgroups,
+      machine,
+      clock,
+      log,
+      environment: parts.surroundings.environment,
+      activePods: () => engine.activePods(),
+      arePodsKnown: () => engine.arePodsKnown(),
+    },
+    scope,
+  );
   const volumes = await startVolumes(
     {
       config,
@@ -169,6 +174,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     scope,
   );
   let keeper: NodeKeeper | undefined;
+  let healing: { readonly wake: () => void } | undefined;
   const engine = startPodEngine(
     {
       clock,
@@ -207,7 +213,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       node,
       hostIPs,
       legacyLogDir,
-      cgroups,
+      cgroups: cgroups.pods,
       ...volumes,
       runtimeHandlerOf,
       services: () => knownServices(cluster),
@@ -216,6 +222,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
       onRuntimeChange: () => keeper?.wake(),
+      onPodsKnown: () => healing?.wake(),
       onGone(uid) {
         userIds.release(uid);
         images.forgetPod(uid);
@@ -233,6 +240,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     scope,
   );
   known?.onChange(() => engine.reconsider());
+  healing = cgroups.keepHealing((signal) => engine.knownPods(signal), scope);
+  if (engine.arePodsKnown()) healing.wake();
   metrics.volumes.show(volumes.volumes);
   startLogRotation({ ...engine, kubelet, runtime: cri.runtime, clock, log }, scope);
   let reviews: Reviews | undefined;

@@ -126,6 +126,11 @@ export class PodRegistry {
     return [...this.#found.values()].includes(name);
   }
 
+  /** Whether no wanted pod that runs here already waits for the decision about it. */
+  hasTakenAllOver(): boolean {
+    return this.#ports.isRuntimeKnown() && [...this.#pending.keys()].every((uid) => !this.#found.has(uid));
+  }
+
   /** What the runtime has and no worker does; `settle` decides about each. */
   unclaimed(): readonly PodUid[] {
     return [...this.#found.keys()];

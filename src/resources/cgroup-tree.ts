@@ -1,6 +1,8 @@
 import { dirname, join } from "node:path";
 import { type Clock, messageOf } from "../base/index.ts";
 import type { CgroupLayout } from "../host/index.ts";
+import { isKept } from "./cgroup-compare.ts";
+import type { CgroupDriver, CgroupPresence, HealMode } from "./cgroup-driver.ts";
 import { type CgroupFiles, codeOf } from "./cgroup-files.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type CgroupWrite, cgroupWrites } from "./cgroup-writes.ts";
@@ -23,13 +25,26 @@ export class CgroupError extends Error {
   }
 }
 
+/** The kernel does not take a value. */
+export class CgroupValueError extends CgroupError {
+  constructor(file: string, path: string, cause: unknown) {
+    super(`set ${file} of`, path, cause);
+  }
+}
+
 interface Hierarchy {
   readonly mountPoint: string;
   readonly controllers: readonly string[];
 }
 
-/** Cgroups by their path below the root, alike in one unified tree (v2) or in one tree per controller (v1). */
-export class CgroupTree {
+/** What is written to the files of one controller, in order. */
+interface WriteGroup {
+  readonly mountPoint: string;
+  readonly writes: readonly CgroupWrite[];
+}
+
+/** Cgroups as directories and control files, alike in one unified tree (v2) or in one tree per controller (v1). */
+export class CgroupTree implements CgroupDriver {
   readonly version: 1 | 2;
   readonly #hierarchies: readonly Hierarchy[];
   /** Where a runtime may leave cgroups that we do not make: to be cleaned up all the same. */
@@ -46,6 +61,12 @@ export class CgroupTree {
     this.#clock = clock;
   }
 
+  async make(path: string): Promise<"made" | "existed"> {
+    const presence = await this.presence(path);
+    await this.create(path);
+    return presence === "missing" ? "made" : "existed";
+  }
+
   /** Makes the cgroup and all above it. */
   async create(path: string): Promise<void> {
     await inEach(this.#hierarchies, "create", path, async ({ mountPoint, controllers }) => {
@@ -55,22 +76,62 @@ export class CgroupTree {
     });
   }
 
-  async exists(path: string): Promise<boolean> {
-    const found = await Promise.all(this.#hierarchies.map((hierarchy) => this.#isComplete(hierarchy, path)));
-    return found.every((complete) => complete);
+  async presence(path: string): Promise<CgroupPresence> {
+    const needed = this.version === 1 ? neededV1 : neededV2;
+    const judged = this.#hierarchies.filter(({ controllers }) => controllers.some((name) => needed.includes(name)));
+    const found = await Promise.all(judged.map((hierarchy) => this.#presenceIn(hierarchy, path)));
+    if (found.every((presence) => presence === "complete")) return "complete";
+    return found.every((presence) => presence === "missing") ? "missing" : "partial";
   }
 
-  /** Writes what `values` sets, as far as this machine has the controllers for it. */
   async write(path: string, values: CgroupValues): Promise<void> {
+    await this.#writeGroups(path, this.#groupsOf(values));
+  }
+
+  async heal(path: string, values: CgroupValues, mode: HealMode): Promise<void> {
+    await this.#writeGroups(path, await this.#different(path, values, mode));
+  }
+
+  /** Whether a control file says something else than `values`. */
+  async differs(path: string, values: CgroupValues, mode: HealMode): Promise<boolean> {
+    return (await this.#different(path, values, mode)).length > 0;
+  }
+
+  /** Controllers that this machine lacks are left out. */
+  #groupsOf(values: CgroupValues): readonly WriteGroup[] {
     const writes = cgroupWrites(values, this.version);
-    const controllers = new Set(writes.map(({ controller }) => controller));
+    return [...new Set(writes.map(({ controller }) => controller))].flatMap((controller) => {
+      const hierarchy = this.#hierarchies.find((one) => one.controllers.includes(controller));
+      if (hierarchy === undefined) return [];
+      return [{ mountPoint: hierarchy.mountPoint, writes: writes.filter((write) => write.controller === controller) }];
+    });
+  }
+
+  /** Groups are written as a whole, as the order of their files matters. */
+  async #different(path: string, values: CgroupValues, mode: HealMode): Promise<readonly WriteGroup[]> {
+    const different: WriteGroup[] = [];
+    for (const group of this.#groupsOf(values)) {
+      if (!(await this.#isKept(join(group.mountPoint, path), group.writes, mode))) different.push(group);
+    }
+    return different;
+  }
+
+  async #isKept(directory: string, writes: readonly CgroupWrite[], mode: HealMode): Promise<boolean> {
+    for (const write of writes) {
+      try {
+        const found = (await this.#files.read(join(directory, write.file))).trim();
+        if (!isKept(write, found, mode)) return false;
+      } catch (error) {
+        // What cannot be read is tried to be written, and that tells what is wrong.
+        if (!(write.optional && codeOf(error) === "ENOENT")) return false;
+      }
+    }
+    return true;
+  }
+
+  async #writeGroups(path: string, groups: readonly WriteGroup[]): Promise<void> {
     const failures = await Promise.all(
-      [...controllers].map(async (controller) => {
-        const hierarchy = this.#hierarchies.find((one) => one.controllers.includes(controller));
-        if (hierarchy === undefined) return undefined;
-        const own = writes.filter((write) => write.controller === controller);
-        return await this.#writeAll(join(hierarchy.mountPoint, path), path, own);
-      }),
+      groups.map(({ mountPoint, writes }) => this.#writeAll(join(mountPoint, path), path, writes)),
     );
     const failure = failures.find((error) => error !== undefined);
     if (failure !== undefined) throw failure;
@@ -87,13 +148,12 @@ export class CgroupTree {
         const kept = (await this.#files.read(target)).trim();
         if (kept !== text) throw new Error(`wrote ${text}, the kernel kept ${kept}`);
       } catch (error) {
-        if (!(optional && codeOf(error) === "ENOENT")) failure ??= new CgroupError(`set ${file} of`, path, error);
+        if (!(optional && codeOf(error) === "ENOENT")) failure ??= new CgroupValueError(file, path, error);
       }
     }
     return failure;
   }
 
-  /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
   async children(path: string): Promise<ReadonlySet<string>> {
     const names = new Set<string>();
     for (const { mountPoint } of [...this.#hierarchies, ...this.#alsoCleaned]) {
@@ -102,7 +162,6 @@ export class CgroupTree {
     return names;
   }
 
-  /** Removes the cgroup and what is below it. Processes in it are left alone: then it is an error. */
   async remove(path: string, signal: AbortSignal): Promise<void> {
     await inEach([...this.#hierarchies, ...this.#alsoCleaned], "remove", path, ({ mountPoint }) =>
       this.#removeTree(join(mountPoint, path), signal),
@@ -139,18 +198,17 @@ export class CgroupTree {
     }
   }
 
-  async #isComplete({ mountPoint, controllers }: Hierarchy, path: string): Promise<boolean> {
-    const needed = (this.version === 1 ? neededV1 : neededV2).filter((name) => controllers.includes(name));
-    if (needed.length === 0) return true;
+  async #presenceIn({ mountPoint, controllers }: Hierarchy, path: string): Promise<CgroupPresence> {
     try {
       if (this.version === 1) {
         await this.#files.directories(join(mountPoint, path));
-        return true;
+        return "complete";
       }
       const present = (await this.#files.read(join(mountPoint, path, "cgroup.controllers"))).trim().split(/\s+/);
-      return needed.every((name) => present.includes(name));
+      const needed = neededV2.filter((name) => controllers.includes(name));
+      return needed.every((name) => present.includes(name)) ? "complete" : "partial";
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return false;
+      if (codeOf(error) === "ENOENT") return "missing";
       throw new CgroupError("look at", path, error);
     }
   }

@@ -55,6 +55,7 @@ async function onRealKernel(run: (node: RealNode) => Promise<void>): Promise<voi
     tree,
     log: silentLogger,
     activePods: () => [guaranteed, burstable, bestEffort],
+    arePodsKnown: () => true,
     hasExclusiveCpus: () => false,
   });
   const file = (controller: string, path: string): string => join(mountPoints.get(controller) ?? "", root, path);

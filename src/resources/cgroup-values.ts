@@ -12,6 +12,11 @@ export interface CgroupValues {
   readonly cpus?: string;
 }
 
+/** The values one by one. */
+export function singleValues(values: CgroupValues): readonly CgroupValues[] {
+  return (Object.keys(values) as (keyof CgroupValues)[]).map((key) => ({ [key]: values[key] }));
+}
+
 export interface CpuQuota {
   /** Microseconds per period, or -1 for no limit. */
   readonly quotaUs: number;

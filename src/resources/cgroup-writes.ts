@@ -10,7 +10,12 @@ export interface CgroupWrite {
   readonly optional?: true;
   /** The kernel silently narrows this value, so what it kept must be compared. */
   readonly readBack?: true;
+  /** The kernel keeps whole pages only, rounded down; none is larger than this. */
+  readonly pageBytes?: bigint;
 }
+
+/** Memory is counted in pages, whose size depends on the kernel: 4, 16 or 64 KiB. */
+const largestPageBytes = 64n << 10n;
 
 /** The writes that make a cgroup allow `values`, in the order in which they are made. */
 export function cgroupWrites(values: CgroupValues, version: 1 | 2): readonly CgroupWrite[] {
@@ -22,7 +27,12 @@ function writesV1(values: CgroupValues): readonly CgroupWrite[] {
   const writes: CgroupWrite[] = [];
   if (pidsLimit !== undefined) writes.push({ controller: "pids", file: "pids.max", text: pidsText(pidsLimit) });
   if (memoryLimitBytes !== undefined) {
-    writes.push({ controller: "memory", file: "memory.limit_in_bytes", text: String(memoryLimitBytes) });
+    writes.push({
+      controller: "memory",
+      file: "memory.limit_in_bytes",
+      text: String(memoryLimitBytes),
+      pageBytes: largestPageBytes,
+    });
   }
   if (cpuShares !== undefined) {
     writes.push({ controller: "cpu", file: "cpu.shares", text: String(cpuShares), readBack: true });
@@ -38,8 +48,8 @@ function writesV1(values: CgroupValues): readonly CgroupWrite[] {
     const prefix = `hugetlb.${hugePageUnit(size)}`;
     const text = String(bytes);
     writes.push(
-      { controller: "hugetlb", file: `${prefix}.limit_in_bytes`, text },
-      { controller: "hugetlb", file: `${prefix}.rsvd.limit_in_bytes`, text, optional: true },
+      { controller: "hugetlb", file: `${prefix}.limit_in_bytes`, text, pageBytes: size },
+      { controller: "hugetlb", file: `${prefix}.rsvd.limit_in_bytes`, text, pageBytes: size, optional: true },
     );
   }
   return writes;
@@ -50,7 +60,12 @@ function writesV2(values: CgroupValues): readonly CgroupWrite[] {
   const writes: CgroupWrite[] = [];
   if (pidsLimit !== undefined) writes.push({ controller: "pids", file: "pids.max", text: pidsText(pidsLimit) });
   if (memoryLimitBytes !== undefined) {
-    writes.push({ controller: "memory", file: "memory.max", text: String(memoryLimitBytes) });
+    writes.push({
+      controller: "memory",
+      file: "memory.max",
+      text: String(memoryLimitBytes),
+      pageBytes: largestPageBytes,
+    });
   }
   if (cpuShares !== undefined) {
     writes.push({ controller: "cpu", file: "cpu.weight", text: String(weightOfShares(cpuShares)) });
@@ -64,12 +79,17 @@ function writesV2(values: CgroupValues): readonly CgroupWrite[] {
     const prefix = `hugetlb.${hugePageUnit(size)}`;
     const text = String(bytes);
     writes.push(
-      { controller: "hugetlb", file: `${prefix}.max`, text },
-      { controller: "hugetlb", file: `${prefix}.rsvd.max`, text, optional: true },
+      { controller: "hugetlb", file: `${prefix}.max`, text, pageBytes: size },
+      { controller: "hugetlb", file: `${prefix}.rsvd.max`, text, pageBytes: size, optional: true },
     );
   }
   if (memoryMinBytes !== undefined) {
-    writes.push({ controller: "memory", file: "memory.min", text: String(memoryMinBytes) });
+    writes.push({
+      controller: "memory",
+      file: "memory.min",
+      text: String(memoryMinBytes),
+      pageBytes: largestPageBytes,
+    });
   }
   return writes;
 }

@@ -10,12 +10,13 @@ interface FakeCgroup {
   processes: number;
 }
 
-const filesByController: Readonly<Record<string, readonly string[]>> = {
-  cpu: ["cpu.weight", "cpu.max"],
-  memory: ["memory.max", "memory.min"],
-  pids: ["pids.max"],
-  cpuset: ["cpuset.cpus"],
-  hugetlb: ["hugetlb.2MB.max"],
+/** The files of each controller, with what the kernel has in those of a new cgroup. */
+const filesByController: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  cpu: { "cpu.weight": "100", "cpu.max": "max 100000" },
+  memory: { "memory.max": "max", "memory.min": "0" },
+  pids: { "pids.max": "max" },
+  cpuset: { "cpuset.cpus": "" },
+  hugetlb: { "hugetlb.2MB.max": "max" },
 };
 
 export class FakeCgroup2 implements CgroupFiles {
@@ -25,6 +26,8 @@ export class FakeCgroup2 implements CgroupFiles {
   readonly #root: FakeCgroup;
   /** Controllers that the kernel offers at the top but will not delegate. */
   readonly undelegable = new Set<string>();
+  /** Values that have been written so far. */
+  writes = 0;
 
   constructor(mountPoint: string, controllers: readonly string[]) {
     this.#mountPoint = mountPoint;
@@ -51,9 +54,9 @@ export class FakeCgroup2 implements CgroupFiles {
   async read(path: string): Promise<string> {
     const { cgroup, file } = this.#file(path);
     if (file === "cgroup.controllers") return `${cgroup.available.join(" ")}\n`;
-    const text = cgroup.written.get(file);
-    if (text === undefined) throw failure("ENOENT", path);
-    return text;
+    const text = cgroup.written.get(file) ?? offeredBy(cgroup)[file];
+    if (text === undefined || cgroup === this.#root) throw failure("ENOENT", path);
+    return `${text}\n`;
   }
 
   async write(path: string, text: string): Promise<void> {
@@ -66,8 +69,8 @@ export class FakeCgroup2 implements CgroupFiles {
       for (const child of cgroup.children.values()) child.available = [...cgroup.delegated];
       return;
     }
-    const offered = cgroup.available.flatMap((controller) => filesByController[controller] ?? []);
-    if (cgroup === this.#root || !offered.includes(file)) throw failure("ENOENT", path);
+    if (cgroup === this.#root || !Object.hasOwn(offeredBy(cgroup), file)) throw failure("ENOENT", path);
+    this.writes++;
     cgroup.written.set(file, text);
   }
 
@@ -110,6 +113,10 @@ export class FakeCgroup2 implements CgroupFiles {
     const slash = path.lastIndexOf("/");
     return { cgroup: this.#find(path.slice(0, slash)), file: path.slice(slash + 1) };
   }
+}
+
+function offeredBy({ available }: FakeCgroup): Readonly<Record<string, string>> {
+  return Object.assign({}, ...available.map((controller) => filesByController[controller] ?? {}));
 }
 
 function newCgroup(available: readonly string[]): FakeCgroup {

@@ -1,7 +1,8 @@
 import type { NodeAllocatableEnforcement } from "../config/index.ts";
 import { type CgroupNaming, cgroupNamed, kubepodsCgroup, type ResourceAmounts } from "../model/index.ts";
 import { kubepodsValues, type NodeShare, reservedValues } from "./allocatable-values.ts";
-import { CgroupError, type CgroupTree } from "./cgroup-tree.ts";
+import type { CgroupDriver } from "./cgroup-driver.ts";
+import { CgroupError } from "./cgroup-tree.ts";
 
 export interface NodeAllocatableSettings extends NodeShare {
   readonly enforce: readonly NodeAllocatableEnforcement[];
@@ -11,20 +12,20 @@ export interface NodeAllocatableSettings extends NodeShare {
 }
 
 /**
- * Limits what all pods together may use. Can fail while the pods use more than the new limit; then it is to be tried
+ * Limits what all pods together may use; to be repeated, as all values that others may change. Can fail while the pods use more than the new limit; then it is to be tried
  * again after some have been evicted.
  */
 export async function limitPods(
-  tree: CgroupTree,
+  tree: CgroupDriver,
   naming: CgroupNaming,
   settings: NodeAllocatableSettings,
 ): Promise<void> {
-  await tree.write(kubepodsCgroup(naming), kubepodsValues(settings, settings.enforce.includes("pods")));
+  await tree.heal(kubepodsCgroup(naming), kubepodsValues(settings, settings.enforce.includes("pods")), "exact");
 }
 
 /** Limits the machine's and the cluster's own processes where the configuration asks for it. */
 export async function limitReserved(
-  tree: CgroupTree,
+  tree: CgroupDriver,
   naming: CgroupNaming,
   settings: NodeAllocatableSettings,
 ): Promise<void> {
@@ -35,10 +36,10 @@ export async function limitReserved(
   for (const { key, cgroup, reserved } of parties) {
     const path = cgroupNamed(naming.driver, cgroup);
     const limit = async (kind: "full" | "compressible", amounts: ResourceAmounts): Promise<void> => {
-      if (!(await tree.exists(path))) {
+      if ((await tree.presence(path)) === "missing") {
         throw new CgroupError("limit", path, new Error(`it does not exist; ${key} needs it made beforehand`));
       }
-      await tree.write(path, reservedValues(amounts, settings.hugePageSizes, kind));
+      await tree.heal(path, reservedValues(amounts, settings.hugePageSizes, kind), "exact");
     };
     if (settings.enforce.includes(key)) await limit("full", reserved);
     if (settings.enforce.includes(`${key}-compressible`)) await limit("compressible", reserved);

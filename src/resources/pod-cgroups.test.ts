@@ -40,6 +40,8 @@ interface Node {
   readonly clock: FakeClock;
   readonly errors: string[];
   readonly active: IdentifiedPod[];
+  /** Whether `active` is all there is. */
+  readonly known: { all: boolean };
   /** A new agent on the same node. */
   readonly start: () => PodCgroups;
 }
@@ -50,15 +52,17 @@ function node(naming: Partial<CgroupNaming> = {}): Node {
   const tree = new CgroupTree({ version: 2, mountPoint, controllers }, kernel, clock);
   const errors: string[] = [];
   const active: IdentifiedPod[] = [];
+  const known = { all: true };
   const log = { ...silentLogger, error: (message: string) => void errors.push(message) };
   const start = (): PodCgroups =>
     new PodCgroups({ driver: "cgroupfs", root: "", perQos: true, ...naming }, settings, {
       tree,
       log,
       activePods: () => active,
+      arePodsKnown: () => known.all,
       hasExclusiveCpus: () => false,
     });
-  return { kernel, tree, clock, errors, active, start };
+  return { kernel, tree, clock, errors, active, known, start };
 }
 
 const linesOf = (kernel: FakeCgroup2, path: string): readonly string[] =>
@@ -74,10 +78,20 @@ const linesOf = (kernel: FakeCgroup2, path: string): readonly string[] =>
     )
     .map((line) => line.slice(path.length + 1));
 
+function assertHas(lines: readonly string[], line: string): void {
+  assert.deepEqual(
+    lines.filter((one) => one === line),
+    [line],
+    `lines are ${lines.join("; ")}`,
+  );
+}
+
 test("the tiers on cgroup v2, to the file", async () => {
   const { kernel, start, active } = node();
   active.push(burstable, guaranteed);
-  await start().createTiers();
+  const cgroups = start();
+  await cgroups.createTiers();
+  await cgroups.updateTiers();
   assert.deepEqual(kernel.report(), [
     "/kubepods/besteffort/cpu.weight: 1",
     "/kubepods/besteffort/hugetlb.2MB.max: 4611686018427387904",
@@ -119,13 +133,13 @@ test("pods of each class on cgroup v2, to the file", async () => {
   assert.deepEqual(errors, []);
 });
 
-test("slices of systemd are made by hand, at the same places", async () => {
+test("slices where there is no systemd are made by hand, at the same places", async () => {
   const { kernel, start } = node({ driver: "systemd" });
   const cgroups = start();
   await cgroups.createTiers();
   await cgroups.ensure(burstable);
   const path = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podb_1.slice";
-  assert.ok(linesOf(kernel, path).includes("cpu.weight: 20"));
+  assertHas(linesOf(kernel, path), "cpu.weight: 20");
   assert.deepEqual(await cgroups.list(), new Set(["b-1"]));
   await cgroups.remove("b-1" as PodUid, signal);
   assert.deepEqual(await cgroups.list(), new Set());
@@ -135,7 +149,7 @@ test("below a configured root", async () => {
   const { kernel, start } = node({ root: "/machine/pods" });
   const cgroups = start();
   await cgroups.ensure(guaranteed);
-  assert.ok(linesOf(kernel, "/machine/pods/kubepods/podg-1").includes("cpu.weight: 39"));
+  assertHas(linesOf(kernel, "/machine/pods/kubepods/podg-1"), "cpu.weight: 39");
   assert.deepEqual(await cgroups.list(), new Set(["g-1"]));
 });
 
@@ -179,16 +193,16 @@ test("values are written once, not at every look; a resize writes them on purpos
   await cgroups.ensure(burstable);
   await kernel.write(`${mountPoint}/kubepods/burstable/podb-1/cpu.weight`, "77");
   await cgroups.ensure(burstable);
-  assert.ok(linesOf(kernel, "/kubepods/burstable/podb-1").includes("cpu.weight: 77"));
+  assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 77");
   await cgroups.writeValues(pod("b-1", { requests: { cpu: "1" } }));
-  assert.ok(linesOf(kernel, "/kubepods/burstable/podb-1").includes("cpu.weight: 39"));
+  assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 39");
 });
 
 test("an agent that was killed between making a cgroup and limiting it is healed by the next", async () => {
   const { kernel, tree, start } = node();
   await tree.create("/kubepods/podg-1");
   await start().ensure(guaranteed);
-  assert.ok(linesOf(kernel, "/kubepods/podg-1").includes("memory.max: 1073741824"));
+  assertHas(linesOf(kernel, "/kubepods/podg-1"), "memory.max: 1073741824");
 });
 
 test("a cgroup that vanished is made again", async () => {
@@ -226,19 +240,159 @@ test("a cgroup that cannot be made is an error that names it", async () => {
   });
 });
 
-test("the burstable tier follows the active pods, and is written only when it changes", async () => {
+test("the burstable tier follows the active pods, at once when one comes or goes, and is written only when it changes", async () => {
   const { kernel, start, active } = node();
   const cgroups = start();
   await cgroups.createTiers();
   active.push(burstable);
   await cgroups.ensure(burstable);
-  assert.ok(linesOf(kernel, "/kubepods/burstable").includes("cpu.weight: 20"));
-  await kernel.write(`${mountPoint}/kubepods/burstable/cpu.weight`, "55");
+  assertHas(linesOf(kernel, "/kubepods/burstable"), "cpu.weight: 20");
+  const { writes } = kernel;
   await cgroups.updateTiers();
-  assert.ok(linesOf(kernel, "/kubepods/burstable").includes("cpu.weight: 55"));
+  assert.equal(kernel.writes, writes);
   active.length = 0;
+  await cgroups.remove("b-1" as PodUid, signal);
+  assertHas(linesOf(kernel, "/kubepods/burstable"), "cpu.weight: 1");
+});
+
+test("many pods that come at once: the last count is what stays", async () => {
+  const { kernel, start, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  const write = kernel.write.bind(kernel);
+  // An early write that takes longest.
+  let delays = 20;
+  kernel.write = async (path, text) => {
+    if (path.endsWith("burstable/cpu.weight")) {
+      for (let turn = delays--; turn > 0; turn--) await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    await write(path, text);
+  };
+  const pods = Array.from({ length: 10 }, (_, index) => pod(`b-${index}`, { requests: { cpu: "500m" } }));
+  await Promise.all(
+    pods.map(async (one) => {
+      active.push(one);
+      await cgroups.ensure(one);
+    }),
+  );
+  assertHas(linesOf(kernel, "/kubepods/burstable"), "cpu.weight: 196");
+});
+
+test("a new agent never lowers a tier before it knows all pods, and puts it right when it does", async () => {
+  const { kernel, start, active, known } = node();
+  active.push(burstable, pod("b-2", { requests: { cpu: "500m", memory: "64Mi" } }));
+  const before = start();
+  await before.createTiers();
+  await before.updateTiers();
+  const tier = (): readonly string[] => linesOf(kernel, "/kubepods/burstable");
+  assertHas(tier(), "cpu.weight: 39");
+  known.all = false;
+  const [first] = active.splice(0, 2) as [IdentifiedPod];
+  const cgroups = start();
+  await cgroups.createTiers();
+  await cgroups.heal();
+  assertHas(tier(), "cpu.weight: 39");
+  active.push(first);
+  await cgroups.ensure(first);
+  assertHas(tier(), "cpu.weight: 39");
+  assertHas(tier(), "memory.min: 134217728");
+  // More than before is wanted, whoever else may come.
+  active.push(pod("b-3", { requests: { cpu: "2", memory: "1Mi" } }));
   await cgroups.updateTiers();
-  assert.ok(linesOf(kernel, "/kubepods/burstable").includes("cpu.weight: 1"));
+  assertHas(tier(), "cpu.weight: 98");
+  assertHas(tier(), "memory.min: 134217728");
+  known.all = true;
+  await cgroups.heal();
+  assertHas(tier(), "memory.min: 68157440");
+  active.length = 0;
+  await cgroups.heal();
+  assertHas(tier(), "cpu.weight: 1");
+});
+
+test("healing: whatever others change is put back, for adopted pods too, and nothing is written without need", async () => {
+  const { kernel, start, active } = node();
+  active.push(burstable, guaranteed);
+  const first = start();
+  await first.createTiers();
+  for (const one of active) await first.ensure(one);
+  await first.updateTiers();
+  const right = kernel.report();
+  const second = start();
+  const { writes } = kernel;
+  await second.heal();
+  assert.equal(kernel.writes, writes);
+  for (const line of right) {
+    const [, file = ""] = /^(.*): /.exec(line) ?? [];
+    await kernel.write(`${mountPoint}${file}`, file.endsWith("cpu.max") ? "max 100000" : "12345");
+  }
+  await second.heal();
+  assert.deepEqual(kernel.report(), right);
+});
+
+test("healing: a pod that has no cgroup yet gets none, one that lost its cgroup gets it again", async () => {
+  const { tree, start, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  active.push(guaranteed);
+  await cgroups.heal();
+  assert.equal(await cgroups.exists(guaranteed), false);
+  await cgroups.ensure(guaranteed);
+  await tree.remove("/kubepods/podg-1", signal);
+  await cgroups.heal();
+  assert.equal(await cgroups.exists(guaranteed), true);
+  await tree.remove("/kubepods", signal);
+  await cgroups.heal();
+  assert.equal(await cgroups.exists(guaranteed), true);
+});
+
+test("healing: a pod's new spec has no say before it is put into effect", async () => {
+  const { kernel, start, active } = node();
+  const cgroups = start();
+  await cgroups.ensure(burstable);
+  const resized = pod("b-1", { requests: { cpu: "2", memory: "64Mi" } });
+  active.push(resized);
+  await cgroups.heal();
+  assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 20");
+  await cgroups.writeValues(resized);
+  await cgroups.heal();
+  assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 79");
+});
+
+test("healing: what cannot be healed is said once, and keeps back no other pod", async () => {
+  const { kernel, start, active, errors } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  active.push(guaranteed, burstable);
+  for (const one of active) await cgroups.ensure(one);
+  for (const path of ["podg-1", "burstable/podb-1"])
+    await kernel.write(`${mountPoint}/kubepods/${path}/cpu.weight`, "7");
+  const write = kernel.write.bind(kernel);
+  kernel.write = async (path, text) => {
+    if (path.includes("podg-1")) throw Object.assign(new Error("EIO"), { code: "EIO" });
+    await write(path, text);
+  };
+  for (let times = 0; times < 3; times++) await cgroups.heal();
+  assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 20");
+  assert.deepEqual(errors, ["Could not heal the limits of the pod"]);
+});
+
+test("cgroups of no pod are removed at the second look, those of pods that anybody knows never", async () => {
+  const { tree, start, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  active.push(guaranteed);
+  await cgroups.ensure(guaranteed);
+  for (const path of ["podleft", "burstable/podknown"]) await tree.create(`/kubepods/${path}`);
+  let known: ReadonlySet<PodUid> | undefined;
+  const look = (): Promise<void> => cgroups.removeOrphans(async () => known, signal);
+  // Not every source has spoken.
+  for (let times = 0; times < 3; times++) await look();
+  assert.equal((await cgroups.list()).size, 3);
+  known = new Set(["known" as PodUid]);
+  await look();
+  assert.equal((await cgroups.list()).size, 3);
+  await look();
+  assert.deepEqual(await cgroups.list(), new Set(["g-1", "known"]));
 });
 
 test("the pods that have cgroups, in all classes and nothing else", async () => {
@@ -319,7 +473,7 @@ test("a pod that waits for its volumes keeps only the least share of the CPUs", 
   const cgroups = start();
   await cgroups.ensure(guaranteed);
   await cgroups.minimiseCpu("g-1" as PodUid);
-  assert.ok(linesOf(kernel, "/kubepods/podg-1").includes("cpu.weight: 1"));
+  assertHas(linesOf(kernel, "/kubepods/podg-1"), "cpu.weight: 1");
   await cgroups.minimiseCpu("unknown" as PodUid);
 });
 

@@ -62,6 +62,7 @@ describe("descriptions made real by containerd", () => {
       tree: new CgroupTree(layout, kernelCgroupFiles, systemClock),
       log: silentLogger,
       activePods: () => [],
+      arePodsKnown: () => true,
       hasExclusiveCpus: () => false,
     });
     await cgroups.createTiers();

@@ -219,6 +219,7 @@ export class TestEngine implements AsyncDisposable {
         runtimeHandlerOf: () => "",
         legacyLogDir: join(rootDir, "links"),
         cgroups: { async ensure() {}, async remove() {} },
+        onPodsKnown: () => {},
         volumes,
         readConfigMap: undefined,
         readSecret: undefined,

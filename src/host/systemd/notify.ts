@@ -1,4 +1,4 @@
-import { loadSyscalls } from "./syscalls.ts";
+import { loadSyscalls } from "../syscalls.ts";
 
 /** What systemd may be told through NOTIFY_SOCKET. */
 export interface ServiceNotice {

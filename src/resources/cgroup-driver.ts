@@ -1,0 +1,22 @@
+import type { CgroupValues } from "./cgroup-values.ts";
+
+/** `partial`: it is there, but lacks a controller or is missing in one of the trees. */
+export type CgroupPresence = "complete" | "partial" | "missing";
+
+/** `exact`: what differs is written. `raise`: only what is lower than it should be; what is higher stays. */
+export type HealMode = "exact" | "raise";
+
+/** Who makes and limits cgroups, by their path below the root: we ourselves, or systemd for us. */
+export interface CgroupDriver {
+  presence(path: string): Promise<CgroupPresence>;
+  /** Makes the cgroup and all above it. One that is new may have its values from the start; `write` them all the same. */
+  make(path: string, values: CgroupValues): Promise<"made" | "existed">;
+  /** Writes what `values` sets, as far as this machine has the controllers for it. */
+  write(path: string, values: CgroupValues): Promise<void>;
+  /** As `write`, where somebody else may have changed something: reads first, and mostly there is nothing to write. */
+  heal(path: string, values: CgroupValues, mode: HealMode): Promise<void>;
+  /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
+  children(path: string): Promise<ReadonlySet<string>>;
+  /** Removes the cgroup and what is below it. Processes in it are left alone: then it is an error. */
+  remove(path: string, signal: AbortSignal): Promise<void>;
+}

@@ -44,7 +44,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
   const statuses = new StatusStore(log.named("status"));
   const onRuntimeChange = (): void => {
-    registry.reconsider();
+    reconsider();
     workers.wakeAll();
     parts.onRuntimeChange();
   };

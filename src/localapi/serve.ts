@@ -63,8 +63,10 @@ export async function runApiServer(
     });
     await writeClientFiles(dir, api, nodes);
     log.info("Serving the Kubernetes API", { url: api.url, dir });
-    if (!stop.aborted) await once(stop, "abort");
+    if (!stop.aborted && !api.failed.aborted) await Promise.race([once(stop, "abort"), once(api.failed, "abort")]);
+    const { aborted: hasFailed, reason } = api.failed;
     await api.stop();
+    if (!stop.aborted && hasFailed) throw reason;
     return 0;
   } catch (error) {
     log.error("command failed", new Error(explain(error), { cause: error }));

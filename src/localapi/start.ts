@@ -56,6 +56,10 @@ export interface LocalApi extends AsyncDisposable {
   bootstrapKubeconfig(): string;
   /** Forgets the changes so far: watches and continued lists that start before now answer 410. */
   compact(): void;
+  /** How many watches are open; for tests that look for what was left behind. */
+  readonly watcherCount: number;
+  /** Aborted when the server has stopped, or has come to where it can only be started again; the reason says why. */
+  readonly failed: AbortSignal;
   /** Cuts every connection, as a network failure would. */
   dropConnections(): void;
   stop(): Promise<void>;
@@ -77,7 +81,14 @@ export async function startLocalApi(options: LocalApiOptions = {}): Promise<Loca
     ...opened,
     keptChanges: options.keptChanges ?? 5000,
     onListenerError: (error) => log.error("A controller of the local API failed", error),
+    onDisk(error) {
+      if (error === undefined) log.info("Objects can be stored again");
+      else log.error("Nothing can be stored; what is stored can be read, and writing is tried again", error);
+    },
   });
+  if (opened !== undefined) {
+    scope.spawn("objects on disk", async (signal) => await opened.disk.keepWritable(clock, signal));
+  }
   const { kubeletHost } = options;
   const world: World = { store, clock, strategyOf, ...(kubeletHost !== undefined && { kubeletHost }) };
   bootstrap(world);
@@ -106,6 +117,8 @@ export async function startLocalApi(options: LocalApiOptions = {}): Promise<Loca
   const server = new ApiHttpServer({ ...serving, clientCaPem: authority.certPem, kubeletIdentity }, api, log);
   const { port } = await server.listen(listen.host, listen.port);
   announceApi(world, address, port);
+  // A disk that can't be written is told now, not to the first client.
+  await store.flushed();
   const stop = async (): Promise<void> => {
     await server.close();
     for (const stopController of stops) stopController();
@@ -126,7 +139,11 @@ export async function startLocalApi(options: LocalApiOptions = {}): Promise<Loca
       return kubeconfig(url, authority.certPem, { name: commonName, ...pair });
     },
     bootstrapKubeconfig: () => kubeconfig(url, authority.certPem, { name: bootstrapper.name, token: bootstrapToken }),
-    compact: () => store.compact(),
+    compact: () => store.published.compact(),
+    get watcherCount() {
+      return store.published.watcherCount;
+    },
+    failed: scope.signal,
     dropConnections: () => server.dropConnections(),
     stop,
     [Symbol.asyncDispose]: stop,

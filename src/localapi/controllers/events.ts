@@ -33,6 +33,7 @@ export function runEventExpiry(world: World, scope: TaskScope): void {
   scope.spawn("local API event expiry", async (signal) => {
     for (;;) {
       await world.clock.sleep(sweepEveryMs, signal);
+      if (!world.store.isWritable) continue;
       const oldest = world.clock.now() - lifetimeMs;
       for (const event of world.store.list(events.storage)) {
         if (lastWritten(event) < oldest) world.store.delete(events.storage, keyOfObject(event));

@@ -30,7 +30,12 @@ export function runGarbageCollection(world: World): () => void {
       if (type === "ADDED") collectIfOrphaned(world, kindOf.get(resource), object);
       return;
     }
-    const uid = object.metadata.uid ?? "";
+    const { uid = "", ownerReferences = [] } = object.metadata;
+    for (const owner of ownerReferences) {
+      const known = dependents.get(owner.uid);
+      known?.delete(`${resource} ${keyOfObject(object)}`);
+      if (known?.size === 0) dependents.delete(owner.uid);
+    }
     for (const { kind, key } of dependents.get(uid)?.values() ?? []) {
       const dependent = world.store.get(kind.storage, key);
       if (dependent !== undefined) release(world, kind, dependent, uid);

@@ -58,5 +58,5 @@ function empty(world: World, namespace: string): void {
 }
 
 function removeIfEmpty(world: World, namespace: string): void {
-  if (contentsOf(world, namespace).length === 0) world.store.delete(namespaces.storage, namespace);
+  if (world.store.countIn(namespace) === 0) world.store.delete(namespaces.storage, namespace);
 }

@@ -40,7 +40,7 @@ export function runSigner(parts: SignerParts): () => void {
         await decide(parts, object);
       } catch (error) {
         log.error("A certificate could not be made", error, { request: name });
-        fail(world, object, messageOf(error));
+        if (world.store.isWritable) fail(world, object, messageOf(error));
       }
     });
   };

@@ -102,5 +102,6 @@ async function removeAll(world: World, call: ResourceCall, presenter: Presenter)
   for (const { metadata } of items) {
     deleteObject(world, kind, metadata.namespace ?? "", metadata.name ?? "", wanted, { ...options, dryRun });
   }
-  return json(presenter.list({ items, resourceVersion: String(world.store.revision) }));
+  await world.store.flushed();
+  return json(presenter.list({ items, resourceVersion: String(world.store.published.revision) }));
 }

@@ -13,7 +13,9 @@ export function continueToken(token: ContinueToken): string {
 
 export function readContinueToken(text: string): ContinueToken {
   const parsed = parse(text);
-  if (!isObject(parsed) || typeof parsed["after"] !== "string") {
+  const hasRevision = isObject(parsed) && parsed["revision"] !== undefined;
+  const isWhole = isObject(parsed) && (!hasRevision || Number.isSafeInteger(parsed["revision"]));
+  if (!isWhole || typeof parsed["after"] !== "string") {
     throw badRequest(`continue key is not valid: ${text}`);
   }
   const { after, revision } = parsed;

@@ -22,7 +22,7 @@ export function getObject(
   version: string | null,
 ): ApiObject {
   requireKnownVersion(world, parseVersion(version));
-  const found = world.store.get(kind.storage, keyOf(namespace, name));
+  const found = world.store.published.get(kind.storage, keyOf(namespace, name));
   if (found === undefined) throw notFound(kind, name);
   return found;
 }
@@ -52,16 +52,16 @@ export function listObjects(world: World, kind: Kind, namespace: string, query: 
     );
   }
   const isExact = version > 0 && (match === "Exact" || (match === null && limit > 0));
-  const revision = isExact ? version : world.store.revision;
-  const objects = world.store.listAt(kind.storage, revision);
+  const revision = isExact ? version : world.store.published.revision;
+  const objects = world.store.published.listAt(kind.storage, revision);
   if (objects === undefined) throw expired(`The provided resource version is too old: ${version}`);
   return cut(objects.filter(matches), limit, revision);
 }
 
 function continueList(world: World, kind: Kind, matches: Match, limit: number, text: string): Page {
   const token = readContinueToken(text);
-  const revision = token.revision ?? world.store.revision;
-  const objects = world.store.listAt(kind.storage, revision);
+  const revision = token.revision ?? world.store.published.revision;
+  const objects = world.store.published.listAt(kind.storage, revision);
   if (objects === undefined) {
     throw new ContinueExpiredError(continueToken({ after: token.after }));
   }
@@ -124,8 +124,8 @@ export function parseVersion(text: string | null): number {
 
 /** A version from the future can't be waited for: this server is the only one. */
 function requireKnownVersion(world: World, version: number): void {
-  if (version <= world.store.revision) return;
-  const message = `Too large resource version: ${version}, current: ${world.store.revision}`;
+  if (version <= world.store.published.revision) return;
+  const message = `Too large resource version: ${version}, current: ${world.store.published.revision}`;
   throw new ApiError(504, "Timeout", message, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
     retryAfterSeconds: 1,

@@ -57,27 +57,32 @@ export function isTrue(text: string | null): boolean {
 
 /** Sends what happened since the version, then each change as it happens, until stopped or timed out. */
 export function startWatch(world: World, request: WatchRequest, sink: WatchSink): () => void {
-  const { store, clock } = world;
+  const { clock } = world;
+  const { published } = world.store;
   const { kind, matches, version, initialEvents } = request;
   const startsWithState = initialEvents === "asked" || (initialEvents === "implied" && version === 0);
-  const from = startsWithState || version === 0 ? store.revision : version;
-  const missed = store.changesAfter(from, kind.storage);
+  const from = startsWithState || version === 0 ? published.revision : version;
+  // A version that is yet to come is of a life of the server that a backup or a broken disk took back: changes that are
+  // numbered anew below it would never be seen.
+  const missed = published.changesAfter(version > published.revision ? -1 : from, kind.storage);
   if (missed === undefined) {
-    const error = expired(`too old resource version: ${version} (${store.compactedRevision})`);
+    const which = version > published.revision ? "unknown" : "too old";
+    const known = `${published.compactedRevision}..${published.revision}`;
+    const error = expired(`${which} resource version: ${version} (${known})`);
     sink.send({ type: "ERROR", object: error.status() });
     sink.end();
     return () => {};
   }
   if (startsWithState) {
-    for (const object of store.list(kind.storage)) if (matches(object)) sink.send({ type: "ADDED", object });
+    for (const object of published.list(kind.storage)) if (matches(object)) sink.send({ type: "ADDED", object });
   }
-  if (initialEvents === "asked") sink.send(bookmark(kind, store.revision, { [initialEventsEnd]: "true" }));
+  if (initialEvents === "asked") sink.send(bookmark(kind, published.revision, { [initialEventsEnd]: "true" }));
   const deliver = (change: Change): void => {
     const event = change.revision > from ? seenThrough(matches, change) : undefined;
     if (event !== undefined) sink.send(event);
   };
   for (const change of missed) deliver(change);
-  const unsubscribe = store.subscribe(kind.storage, deliver);
+  const unsubscribe = published.watch(kind.storage, deliver);
   const timers = new Set<Timer>();
   const stop = (): void => {
     unsubscribe();
@@ -95,7 +100,7 @@ export function startWatch(world: World, request: WatchRequest, sink: WatchSink)
   function remind(): void {
     const timer = clock.after(bookmarkEveryMs, () => {
       timers.delete(timer);
-      sink.send(bookmark(kind, store.revision));
+      sink.send(bookmark(kind, published.revision));
       remind();
     });
     timers.add(timer);

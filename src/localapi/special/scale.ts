@@ -12,7 +12,8 @@ import { writeUpdate } from "../rest/update.ts";
 export function scaleOf(kind: Kind): SpecialHandler {
   return async (call, world): Promise<Reply> => {
     const { namespace, name, method } = call;
-    const found = world.store.get(kind.storage, keyOf(namespace, name));
+    const tables = method === "GET" ? world.store.published : world.store;
+    const found = tables.get(kind.storage, keyOf(namespace, name));
     if (found === undefined) throw notFound(kind, name);
     if (method === "GET") return json(shownScale(found));
     const options = writeOptions(call.user, call.query, call.warn);

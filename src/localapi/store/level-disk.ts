@@ -1,32 +1,46 @@
+import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
-import { explain } from "../../base/index.ts";
+import { type Clock, explain } from "../../base/index.ts";
 import type { ApiObject } from "../object.ts";
-import type { Disk, StoredState } from "./store.ts";
+import type { Disk, DiskOwner, StoredState } from "./store.ts";
 
 /** What is used of the library's database. */
-interface Level {
+export interface Level {
+  open(): Promise<void>;
   iterator(): AsyncIterable<[string, string]>;
+  get(key: string): Promise<string | undefined>;
   batch(operations: Operation[], options: { sync: boolean }): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What goes to the disk at once, and the revision that the disk has then. */
+interface Batch {
+  readonly operations: Operation[];
+  revision: number;
 }
 
 type Operation = { type: "put"; key: string; value: string } | { type: "del"; key: string };
 
 const revisionKey = "revision";
 const objectPrefix = "object ";
+/** A full disk is seldom emptied sooner. */
+const mendEveryMs = 5_000;
 
 /**
  * Objects in LevelDB. All are read at the start and never again; writes that come while one is under way go to the
- * disk together.
+ * disk together. After a failed write LevelDB takes no more until it is opened again.
  */
 export class LevelDisk implements Disk {
   readonly #level: Level;
+  #owner: DiskOwner | undefined;
   /** What the next write to the disk will hold; undefined when nothing waits. */
-  #batch: Operation[] | undefined;
+  #batch: Batch | undefined;
+  /** Rejects when what was written last, or anything before it, did not reach the disk. */
   #lastWrite: Promise<void> = Promise.resolve();
-  #failure: unknown;
+  #isBroken = false;
+  readonly #breaks = new EventTarget();
 
-  private constructor(level: Level) {
+  constructor(level: Level) {
     this.#level = level;
   }
 
@@ -45,38 +59,73 @@ export class LevelDisk implements Disk {
     return { disk: new LevelDisk(level), state: await readState(level) };
   }
 
-  write(revision: number, resource: string, key: string, object: ApiObject | undefined): void {
+  attach(owner: DiskOwner): void {
+    this.#owner = owner;
+  }
+
+  write(revision: number, resource: string, key: string, text: string | undefined): void {
     const objectKey = `${objectPrefix}${resource} ${key}`;
     if (this.#batch === undefined) {
-      this.#batch = [];
-      this.#lastWrite = this.#lastWrite.then(() => this.#writeBatch());
+      const batch: Batch = { operations: [], revision };
+      this.#batch = batch;
+      this.#lastWrite = this.#lastWrite.then(() => this.#writeBatch(batch));
+      // Whoever waits for it hears of a failure, and the owner does; nobody need wait.
+      this.#lastWrite.catch(() => {});
     }
-    this.#batch.push(
-      object === undefined
-        ? { type: "del", key: objectKey }
-        : { type: "put", key: objectKey, value: JSON.stringify(object) },
-      { type: "put", key: revisionKey, value: String(revision) },
+    this.#batch.revision = revision;
+    this.#batch.operations.push(
+      text === undefined ? { type: "del", key: objectKey } : { type: "put", key: objectKey, value: text },
     );
   }
 
   async flushed(): Promise<void> {
     await this.#lastWrite;
-    if (this.#failure !== undefined) throw new Error("The objects can't be stored", { cause: this.#failure });
+  }
+
+  /** Opens the database again after a failure, as soon as it can be written. Ends with the signal. */
+  async keepWritable(clock: Clock, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      if (!this.#isBroken) await once(this.#breaks, "broken", { signal });
+      await clock.sleep(mendEveryMs, signal);
+      const revision = await this.#reopened();
+      if (revision === undefined) continue;
+      this.#owner?.mended(revision);
+      this.#isBroken = false;
+      this.#lastWrite = Promise.resolve();
+    }
   }
 
   async close(): Promise<void> {
-    await this.#lastWrite;
+    await this.#lastWrite.catch(() => {});
     await this.#level.close();
   }
 
-  /** Never rejects: whoever waits for the write learns of its failure, and so does everybody after. */
-  async #writeBatch(): Promise<void> {
-    const operations = this.#batch ?? [];
+  async #writeBatch({ operations, revision }: Batch): Promise<void> {
     this.#batch = undefined;
     try {
-      await this.#level.batch(operations, { sync: true });
+      const value = String(revision);
+      await this.#level.batch([...operations, { type: "put", key: revisionKey, value }], { sync: true });
     } catch (error) {
-      this.#failure ??= error;
+      // What came meanwhile builds on what is lost.
+      this.#batch = undefined;
+      this.#isBroken = true;
+      this.#owner?.failed(error);
+      this.#breaks.dispatchEvent(new Event("broken"));
+      throw new Error("The objects can't be stored", { cause: error });
+    }
+    this.#owner?.stored(revision);
+  }
+
+  /** The revision that the disk has, written once more to see that it can be; undefined when it can't. */
+  async #reopened(): Promise<number | undefined> {
+    try {
+      await this.#level.close();
+      await this.#level.open();
+      const value = (await this.#level.get(revisionKey)) ?? "1";
+      await this.#level.batch([{ type: "put", key: revisionKey, value }], { sync: true });
+      return Number(value);
+    } catch {
+      return undefined;
     }
   }
 }

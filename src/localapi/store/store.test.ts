@@ -19,7 +19,7 @@ describe("store", () => {
     const gone = store.delete("things", "a");
     const revisions = [first, second, gone].map((object) => Number(object?.metadata.resourceVersion));
     assert.deepEqual(revisions, [2, 3, 4]);
-    assert.equal(store.revision, 4);
+    assert.equal(store.published.revision, 4);
     assert.equal(store.get("things", "a"), undefined);
     assert.equal(store.delete("things", "a"), undefined);
   });
@@ -28,14 +28,14 @@ describe("store", () => {
     const { store } = newStore();
     store.put("things", thing("a", "1"));
     store.put("things", thing("b"));
-    const then = store.revision;
+    const then = store.published.revision;
     store.put("things", thing("a", "2"));
     store.delete("things", "b");
     store.put("things", thing("c"));
     store.put("others", thing("z"));
     const names = (objects: readonly ApiObject[] | undefined): unknown =>
       objects?.map(({ metadata, value }) => [metadata.name, value]);
-    assert.deepEqual(names(store.listAt("things", then)), [
+    assert.deepEqual(names(store.published.listAt("things", then)), [
       ["a", "1"],
       ["b", ""],
     ]);
@@ -43,9 +43,9 @@ describe("store", () => {
       ["a", "2"],
       ["c", ""],
     ]);
-    store.compact();
-    assert.equal(store.listAt("things", then), undefined);
-    assert.deepEqual(names(store.listAt("things", store.revision)), [
+    store.published.compact();
+    assert.equal(store.published.listAt("things", then), undefined);
+    assert.deepEqual(names(store.published.listAt("things", store.published.revision)), [
       ["a", "2"],
       ["c", ""],
     ]);
@@ -53,15 +53,15 @@ describe("store", () => {
 
   test("changes of one resource since a revision, until they are forgotten", () => {
     const { store } = newStore(10);
-    const start = store.revision;
+    const start = store.published.revision;
     store.put("things", thing("a"));
     store.put("others", thing("z"));
     store.put("things", thing("a", "1"));
-    assert.deepEqual(store.changesAfter(start, "things")?.map(said), ["ADDED a", "MODIFIED a"]);
-    assert.deepEqual(store.changesAfter(store.revision, "things"), []);
+    assert.deepEqual(store.published.changesAfter(start, "things")?.map(said), ["ADDED a", "MODIFIED a"]);
+    assert.deepEqual(store.published.changesAfter(store.published.revision, "things"), []);
     for (let index = 0; index < 20; index++) store.put("things", thing("b", String(index)));
-    assert.equal(store.changesAfter(start, "things"), undefined);
-    assert.ok((store.changesAfter(store.revision - 10, "things")?.length ?? 0) === 10);
+    assert.equal(store.published.changesAfter(start, "things"), undefined);
+    assert.ok((store.published.changesAfter(store.published.revision - 10, "things")?.length ?? 0) === 10);
   });
 
   test("a listener that writes does not upset the order others see", () => {
@@ -94,5 +94,39 @@ describe("store", () => {
     const { store } = newStore();
     const stored = store.put("things", thing("a"));
     assert.throws(() => Object.assign(stored.metadata, { name: "b" }), TypeError);
+  });
+
+  test("an object that can't be stored leaves no trace, not even a revision", () => {
+    const { store } = newStore();
+    const start = store.published.revision;
+    let deep: object = {};
+    for (let level = 0; level < 100_000; level++) deep = { deep };
+    assert.throws(() => store.put("things", { ...thing("deep"), deep }), RangeError);
+    assert.throws(() => store.put("things", thing("long", "x".repeat(2 ** 21))), /too large to be stored/);
+    assert.equal(store.get("things", "deep"), undefined);
+    store.put("things", thing("a"));
+    assert.deepEqual(store.published.changesAfter(start, "things")?.map(said), ["ADDED a"]);
+    assert.equal(store.published.revision, start + 1);
+  });
+
+  test("large objects that change often push each other out of the history, not the process out of memory", () => {
+    const { store } = newStore(5000);
+    const start = store.published.revision;
+    const large = "x".repeat(2 ** 20);
+    for (let turn = 0; turn < 200; turn++) store.put("things", thing("a", `${turn} ${large}`));
+    assert.equal(store.published.changesAfter(start, "things"), undefined);
+    const kept = store.published.changesAfter(store.published.compactedRevision, "things") ?? [];
+    assert.ok(kept.length >= 40 && kept.length <= 64, `${kept.length} changes are kept`);
+    assert.deepEqual(
+      kept.map(({ revision }) => revision),
+      kept.map((_, index) => store.published.compactedRevision + 1 + index),
+    );
+  });
+
+  test("a version that is yet to come is as unknown as one that is forgotten", () => {
+    const { store } = newStore();
+    store.put("things", thing("a"));
+    assert.equal(store.published.changesAfter(store.published.revision + 1, "things"), undefined);
+    assert.equal(store.published.listAt("things", store.published.revision + 1), undefined);
   });
 });

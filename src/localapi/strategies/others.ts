@@ -53,7 +53,7 @@ export const namespaceStrategy: Strategy = {
   },
   admitUpdate: (object, old) => ({ ...object, spec: old["spec"] }),
   markDeleted: (object) => ({ ...object, status: { ...objectAt(object, "status"), phase: "Terminating" } }),
-  holds: (object, world) => contentsOf(world, object.metadata.name ?? "").length > 0,
+  holds: (object, world) => world.store.countIn(object.metadata.name ?? "") > 0,
 };
 
 /** Everything that stands in a namespace. */

@@ -95,6 +95,8 @@ export class ApiHttpServer {
       this.#send(reply, response, warnings);
     } catch (error) {
       this.#log.debug(4, "An answer could not be sent", { path: request.url, error: messageOf(error) });
+      // Half an answer would keep the client waiting.
+      response.destroy();
     }
   }
 
@@ -115,11 +117,7 @@ export class ApiHttpServer {
 
   #send(reply: Reply, response: Http2ServerResponse, warnings: readonly string[]): void {
     if (isGone(response)) return;
-    if (warnings.length > 0)
-      response.setHeader(
-        "warning",
-        warnings.map((text) => `299 - ${JSON.stringify(text)}`),
-      );
+    if (warnings.length > 0) response.setHeader("warning", fittingWarnings(warnings));
     switch (reply.type) {
       case "json":
         response.writeHead(reply.code, { "content-type": reply.contentType ?? "application/json" });
@@ -145,6 +143,22 @@ export class ApiHttpServer {
         break;
     }
   }
+}
+
+/** Clients and proxies give up on longer headers; upstream stops here as well. */
+const mostWarningBytes = 4096;
+
+/** As many of the warnings as fit, each once, in bytes of UTF-8 as other servers send them. */
+function fittingWarnings(warnings: readonly string[]): readonly string[] {
+  const lines: string[] = [];
+  let size = 0;
+  for (const text of new Set(warnings)) {
+    const line = Buffer.from(`299 - ${JSON.stringify(text).replaceAll("\x7f", "")}`).toString("latin1");
+    size += line.length;
+    if (size > mostWarningBytes) break;
+    lines.push(line);
+  }
+  return lines;
 }
 
 function credentialsOf(socket: TLSSocket, authorization: string | undefined): Credentials {

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from "../json.ts";
 import { type FieldSchema, type FieldType, schemaOf } from "../schema/schema.ts";
+import { ItemsByIdentity, withValues } from "./lists.ts";
 import { PatchError } from "./patch-error.ts";
 
 /** A configuration laid over what exists: what it names is set, all else stays. */
@@ -27,7 +28,7 @@ function applyValue(
 ): unknown {
   if (current === undefined || type === undefined || field?.atomic === true) return value;
   if (Array.isArray(value) && Array.isArray(current)) {
-    if (field?.isSet === true) return [...current, ...value.filter((item) => !current.includes(item))];
+    if (field?.isSet === true) return withValues(current, value);
     if (field?.mapKeys === undefined || type.form !== "list") return value;
     return applyItems(current, value, field.mapKeys, type.of);
   }
@@ -40,20 +41,18 @@ function applyItems(
   keys: readonly string[],
   type: FieldType,
 ): readonly unknown[] {
-  const merged = [...current];
+  const merged = new ItemsByIdentity(current, (item) => identityBy(keys, item));
   for (const item of items) {
     if (!isObject(item)) throw new PatchError("malformed", `${JSON.stringify(item)} stands in a list of objects`);
-    const index = merged.findIndex(
-      (other) => isObject(other) && keys.every((key) => sameKey(other[key], item[key], key)),
+    merged.replace(identityBy(keys, item), (existing) =>
+      existing === undefined ? item : applyFields(isObject(existing) ? existing : {}, item, type),
     );
-    const existing = merged[index];
-    if (index < 0) merged.push(item);
-    else merged[index] = applyFields(isObject(existing) ? existing : {}, item, type);
   }
-  return merged;
+  return merged.list();
 }
 
 /** A port without a protocol is a TCP port, and is stored as one. */
-function sameKey(a: unknown, b: unknown, key: string): boolean {
-  return a === b || (key === "protocol" && (a ?? "TCP") === (b ?? "TCP"));
+function identityBy(keys: readonly string[], item: unknown): string {
+  if (!isObject(item)) return "";
+  return JSON.stringify(keys.map((key) => item[key] ?? (key === "protocol" ? "TCP" : null)));
 }

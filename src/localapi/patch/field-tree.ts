@@ -62,7 +62,10 @@ function withoutItself(tree: FieldTree): FieldTree {
 
 /** The value without these fields. */
 export function removeFields(value: unknown, tree: FieldTree): unknown {
-  if (Array.isArray(value)) return value.flatMap((item) => keptItem(item, tree));
+  if (Array.isArray(value)) {
+    const stepOf = stepsOfItems(tree);
+    return value.flatMap((item) => keptItem(item, stepOf(item), tree));
+  }
   if (!isObject(value)) return value;
   const kept: Record<string, unknown> = { ...value };
   for (const [step, below] of Object.entries(tree)) {
@@ -74,19 +77,30 @@ export function removeFields(value: unknown, tree: FieldTree): unknown {
   return kept;
 }
 
-function keptItem(item: unknown, tree: FieldTree): readonly unknown[] {
-  for (const [step, below] of Object.entries(tree)) {
-    if (!reaches(step, item)) continue;
-    return step.startsWith("v:") || "." in below ? [] : [removeFields(item, below)];
-  }
-  return [item];
+function keptItem(item: unknown, step: string | undefined, tree: FieldTree): readonly unknown[] {
+  const below = step === undefined ? undefined : tree[step];
+  if (step === undefined || below === undefined) return [item];
+  return step.startsWith("v:") || "." in below ? [] : [removeFields(item, below)];
 }
 
-function reaches(step: string, item: unknown): boolean {
-  if (step.startsWith("v:")) return step === `v:${JSON.stringify(item)}`;
-  if (!step.startsWith("k:") || !isObject(item)) return false;
-  const keys: JsonObject = JSON.parse(step.slice(2));
-  return stepTo(item, Object.keys(keys)) === step;
+/** By which step of the tree an item of a list is reached. The steps of one list name the same keys, or few sets of them. */
+function stepsOfItems(tree: FieldTree): (item: unknown) => string | undefined {
+  const keySets = new Map<string, readonly string[]>();
+  for (const step of Object.keys(tree)) {
+    if (!step.startsWith("k:")) continue;
+    const keys = Object.keys(JSON.parse(step.slice(2)));
+    keySets.set(keys.join(" "), keys);
+  }
+  return (item) => {
+    const byValue = `v:${JSON.stringify(item)}`;
+    if (Object.hasOwn(tree, byValue)) return byValue;
+    if (!isObject(item)) return undefined;
+    for (const keys of keySets.values()) {
+      const step = stepTo(item, keys);
+      if (Object.hasOwn(tree, step)) return step;
+    }
+    return undefined;
+  };
 }
 
 /** The fields of `tree` whose values differ, as people write them, such as `.spec.containers[name="web"].image`. */
@@ -95,15 +109,25 @@ export function differing(tree: FieldTree, wanted: unknown, current: unknown, pa
     const saysNothing = isObject(wanted) && Object.keys(wanted).length === 0;
     return saysNothing || current === undefined || jsonEqual(wanted, current) ? [] : [path];
   }
+  const [wantedAt, currentAt] = [readerOf(wanted, tree), readerOf(current, tree)];
   return Object.entries(tree).flatMap(([step, below]) => {
     if (step === "." || step.startsWith("v:")) return [];
-    return differing(below, at(wanted, step), at(current, step), `${path}${shown(step)}`);
+    return differing(below, wantedAt(step), currentAt(step), `${path}${shown(step)}`);
   });
 }
 
-function at(value: unknown, step: string): unknown {
-  if (step.startsWith("f:")) return isObject(value) ? value[step.slice(2)] : undefined;
-  return Array.isArray(value) ? value.find((item) => reaches(step, item)) : undefined;
+/** What stands where a step of the tree leads. */
+function readerOf(value: unknown, tree: FieldTree): (step: string) => unknown {
+  if (!Array.isArray(value)) {
+    return (step) => (isObject(value) && step.startsWith("f:") ? value[step.slice(2)] : undefined);
+  }
+  const stepOf = stepsOfItems(tree);
+  const items = new Map<string, unknown>();
+  for (const item of value) {
+    const step = stepOf(item);
+    if (step !== undefined && !items.has(step)) items.set(step, item);
+  }
+  return (step) => items.get(step);
 }
 
 function shown(step: string): string {

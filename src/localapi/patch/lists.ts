@@ -1,7 +1,16 @@
 import { isObject, type JsonObject } from "../json.ts";
 import { PatchError } from "./patch-error.ts";
 
+// Bodies may hold tens of thousands of items, so that nothing here may look through a list for each item of another.
+
 type Identity = (item: unknown) => string;
+
+/** Where things stand in a list for the first time. */
+function places(identities: readonly string[]): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const [index, identity] of identities.entries()) if (!found.has(identity)) found.set(identity, index);
+  return found;
+}
 
 /** Merges lists of objects that are told apart by `key`. */
 export function mergeItems(
@@ -16,29 +25,60 @@ export function mergeItems(
   // Items of a list that is replaced whole may share a key, as a node's addresses of both families do.
   const whole = items.filter((item) => item["$patch"] !== "replace");
   if (whole.length < items.length) return whole.map((item) => mergeItem({}, item));
-  const merged: unknown[] = [...current];
+  const merged = new ItemsByIdentity(current, identity);
   for (const item of items) {
     if (item[key] === undefined) {
       throw new PatchError("unmergeable", `map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
     }
-    const index = merged.findIndex((other) => identity(other) === identity(item));
-    if (item["$patch"] === "delete") {
-      if (index >= 0) merged.splice(index, 1);
-      continue;
-    }
-    const existing = merged[index];
-    if (index < 0) merged.push(mergeItem({}, item));
-    else merged[index] = mergeItem(isObject(existing) ? existing : {}, item);
+    if (item["$patch"] === "delete") merged.remove(identity(item));
+    else merged.replace(identity(item), (existing) => mergeItem(isObject(existing) ? existing : {}, item));
   }
   const own = items.filter((item) => item["$patch"] !== "delete").map(identity);
-  return inOrder(merged, wantedOrder(order?.map(identity), own), current.map(identity), identity);
+  return inOrder(merged.list(), wantedOrder(order?.map(identity), own), current.map(identity), identity);
+}
+
+/** A list in which the first item of an identity is found without looking. */
+export class ItemsByIdentity {
+  readonly #items: { value: unknown; isGone: boolean }[] = [];
+  readonly #indexes = new Map<string, number[]>();
+
+  constructor(items: readonly unknown[], identity: Identity) {
+    for (const item of items) this.#add(identity(item), item);
+  }
+
+  /** Removes the first item of the identity, if there is one. */
+  remove(identity: string): void {
+    const index = this.#indexes.get(identity)?.shift();
+    const item = index === undefined ? undefined : this.#items[index];
+    if (item !== undefined) item.isGone = true;
+  }
+
+  /** Puts another in the place of the first item of the identity, or at the end. */
+  replace(identity: string, change: (existing: unknown) => unknown): void {
+    const index = this.#indexes.get(identity)?.[0];
+    const item = index === undefined ? undefined : this.#items[index];
+    if (item === undefined) this.#add(identity, change(undefined));
+    else item.value = change(item.value);
+  }
+
+  list(): readonly unknown[] {
+    return this.#items.filter(({ isGone }) => !isGone).map(({ value }) => value);
+  }
+
+  #add(identity: string, value: unknown): void {
+    const index = this.#items.push({ value, isGone: false }) - 1;
+    const indexes = this.#indexes.get(identity);
+    if (indexes === undefined) this.#indexes.set(identity, [index]);
+    else indexes.push(index);
+  }
 }
 
 /** The order in which a patch wants items: the one it gives, or without one that of its own items. */
 function wantedOrder(given: readonly string[] | undefined, own: readonly string[]): readonly string[] {
   if (given === undefined) return own;
-  const places = own.map((identity) => given.indexOf(identity));
-  const isInOrder = places.every((place, index) => place >= 0 && place > (places[index - 1] ?? -1));
+  const placeOf = places(given);
+  const wanted = own.map((identity) => placeOf.get(identity) ?? -1);
+  const isInOrder = wanted.every((place, index) => place >= 0 && place > (wanted[index - 1] ?? -1));
   if (isInOrder) return given;
   const lists = `[${own.join(" ")}] doesn't match $setElementOrder list: [${given.join(" ")}]`;
   throw new PatchError("unmergeable", `The order in patch list: ${lists}`);
@@ -55,14 +95,21 @@ export function mergeValues(
   patch: readonly unknown[],
   order: readonly unknown[] | undefined,
 ): readonly unknown[] {
-  const merged = [...current, ...patch.filter((value) => !current.includes(value))];
+  const merged = withValues(current, patch);
   const identity: Identity = (value) => JSON.stringify(value);
   const wanted = wantedOrder(order?.map(identity), patch.map(identity));
   return inOrder(merged, wanted, current.map(identity), identity);
 }
 
+/** The values, and those of the others that are not among them. */
+export function withValues(current: readonly unknown[], others: readonly unknown[]): readonly unknown[] {
+  const known = new Set(current);
+  return [...current, ...others.filter((value) => !known.has(value))];
+}
+
 export function removeValues(current: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
-  return current.filter((value) => !values.includes(value));
+  const removed = new Set(values);
+  return current.filter((value) => !removed.has(value));
 }
 
 /**
@@ -75,14 +122,17 @@ function inOrder(
   before: readonly string[],
   identity: Identity,
 ): readonly unknown[] {
-  const named = items.filter((item) => order.includes(identity(item)));
-  named.sort((a, b) => order.indexOf(identity(a)) - order.indexOf(identity(b)));
-  const others = items.filter((item) => !order.includes(identity(item)));
+  const wanted = places(order);
+  const was = places(before);
+  const placeIn = (found: ReadonlyMap<string, number>, item: unknown): number => found.get(identity(item)) ?? -1;
+  const named = items.filter((item) => wanted.has(identity(item)));
+  named.sort((a, b) => placeIn(wanted, a) - placeIn(wanted, b));
+  const others = items.filter((item) => !wanted.has(identity(item)));
   const sorted: unknown[] = [];
   let next = 0;
   for (const item of named) {
-    const place = before.indexOf(identity(item));
-    while (next < others.length && before.indexOf(identity(others[next])) < place) {
+    const place = placeIn(was, item);
+    while (next < others.length && placeIn(was, others[next]) < place) {
       sorted.push(others[next]);
       next++;
     }

@@ -1,6 +1,6 @@
 /**
  * A patch that can't be applied: malformed in itself, unfit for the object it is meant for, or unmergeable because its
- * parts contradict each other.
+ * parts contradict each other, or too large.
  */
 export class PatchError extends Error {
   override readonly name = "PatchError";
@@ -12,4 +12,4 @@ export class PatchError extends Error {
   }
 }
 
-export type PatchProblem = "malformed" | "unfit" | "unmergeable";
+export type PatchProblem = "malformed" | "unfit" | "unmergeable" | "too large";

@@ -38,12 +38,12 @@ function mergeObject(current: JsonObject, patch: JsonObject, type: FieldType): J
 function retained(current: JsonObject, patch: JsonObject): Record<string, unknown> {
   const keys = patch["$retainKeys"];
   if (keys === undefined) return { ...current };
-  const isStray = (key: string): boolean => !key.startsWith("$") && patch[key] !== null && !listed.includes(key);
-  const listed: readonly unknown[] = Array.isArray(keys) ? keys : [];
+  const listed = new Set<unknown>(Array.isArray(keys) ? keys : []);
+  const isStray = (key: string): boolean => !key.startsWith("$") && patch[key] !== null && !listed.has(key);
   if (!Array.isArray(keys) || Object.keys(patch).some(isStray)) {
     throw new PatchError("malformed", "invalid patch format of retainKeys");
   }
-  return Object.fromEntries(Object.entries(current).filter(([key]) => keys.includes(key)));
+  return Object.fromEntries(Object.entries(current).filter(([key]) => listed.has(key)));
 }
 
 function fieldOf(type: FieldType, key: string): FieldSchema | undefined {

@@ -139,7 +139,10 @@ function readField(reader: BinaryReader, wireType: WireType, field: WireField, m
     }
     case "map": {
       const [key, value] = readEntry(reader, type.of);
-      message[name] = { ...(message[name] as object | undefined), [key]: value };
+      // Not as a literal's field, where one name would set the object's prototype.
+      const map = (message[name] ?? {}) as object;
+      Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
+      message[name] = map;
       break;
     }
     default: {

@@ -105,10 +105,11 @@ function refuseConflicts(others: readonly Entry[], named: FieldTree, wanted: Jso
 }
 
 function conflictList(conflicts: readonly { readonly manager: string; readonly field: string }[]): string {
-  const managers = [...new Set(conflicts.map(({ manager }) => manager))];
-  const lines = managers.map((manager) => {
-    const fields = conflicts.filter((conflict) => conflict.manager === manager).map(({ field }) => `\n- ${field}`);
-    return `conflicts with "${manager}":${fields.join("")}`;
-  });
-  return lines.join("\n");
+  const fields = new Map<string, string[]>();
+  for (const { manager, field } of conflicts) {
+    const known = fields.get(manager);
+    if (known === undefined) fields.set(manager, [field]);
+    else known.push(field);
+  }
+  return [...fields].map(([manager, own]) => `conflicts with "${manager}":\n- ${own.join("\n- ")}`).join("\n");
 }

@@ -91,12 +91,21 @@ function patching<Result>(kind: Kind, name: string, patch: unknown, work: () => 
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     if (error.kind === "malformed") throw badRequest(error.message);
+    if (error.kind === "too large") throw new ApiError(413, "RequestEntityTooLarge", error.message);
     if (error.kind === "unmergeable") throw new ApiError(500, "", error.message);
     throw invalid(kind, name, [
-      { severity: "error", field: "patch", message: `Invalid value: ${JSON.stringify(patch)}: ${error.message}` },
+      { severity: "error", field: "patch", message: `Invalid value: ${shortened(patch)}: ${error.message}` },
     ]);
   }
 }
+
+/** What was wrong is in its first lines, or not to be found by reading. */
+function shortened(patch: unknown): string {
+  const text = JSON.stringify(patch);
+  return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+}
+
+const mostShown = 4096;
 
 function patchedObject(kind: Kind, shown: ApiObject, type: PlainPatch, patch: unknown): unknown {
   switch (type) {

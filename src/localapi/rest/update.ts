@@ -142,8 +142,8 @@ function immutableProblems(wanted: ApiObject, old: ApiObject): ProblemList["prob
   const { uid = "", name = "" } = wanted.metadata;
   if (uid !== "" && uid !== old.metadata.uid) problems.invalid("metadata.uid", uid, "field is immutable");
   if (name !== old.metadata.name) problems.invalid("metadata.name", name, "field is immutable");
-  const finalizers = wanted.metadata.finalizers ?? [];
-  const added = finalizers.filter((finalizer) => !(old.metadata.finalizers ?? []).includes(finalizer));
+  const before = new Set(old.metadata.finalizers);
+  const added = (wanted.metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
   if (old.metadata.deletionTimestamp !== undefined && added.length > 0) {
     problems.forbidden(
       "metadata.finalizers",

@@ -85,7 +85,7 @@ function decodeScalar(value: unknown, name: string, path: string): unknown {
       return requireBase64(value);
     case "quantity": {
       const text = typeof value === "number" ? String(value) : value;
-      if (typeof text !== "string" || tryParseQuantity(text) === undefined) {
+      if (typeof text !== "string" || text.length > longestQuantity || tryParseQuantity(text) === undefined) {
         throw mismatch(value, "a quantity such as 100m or 1Gi", path);
       }
       return canonicalQuantity(text);
@@ -103,6 +103,9 @@ function decodeScalar(value: unknown, name: string, path: string): unknown {
       return value;
   }
 }
+
+/** More digits than 64 bits have, with all that may stand beside them; many more take long to compute with. */
+const longestQuantity = 100;
 
 function requireBase64(text: string): string {
   const legal = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?/.exec(text.replaceAll(/[\r\n]/g, ""));

@@ -1,7 +1,7 @@
 import { badRequest } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
-import type { Match } from "./label-selector.ts";
+import { type Match, requireFew } from "./label-selector.ts";
 
 export interface FieldRequirement {
   readonly field: string;
@@ -12,6 +12,7 @@ export interface FieldRequirement {
 /** Understands `a=b,c==d,e!=f`; a backslash takes the meaning from a comma, an equals sign or a backslash. */
 export function parseFieldRequirements(text: string): readonly FieldRequirement[] {
   const parts = text.match(/(?:\\.|[^\\,])+/g) ?? [];
+  requireFew(parts.length);
   return parts.map((part) => {
     const [, field, operator, value] = /^((?:\\.|[^\\=!])+)(!=|==|=)((?:\\.|[^\\=])*)$/.exec(part.trim()) ?? [];
     if (field === undefined || value === undefined) {

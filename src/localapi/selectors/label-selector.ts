@@ -17,16 +17,37 @@ export function parseLabelSelector(text: string): Match {
 
 function splitOutsideParentheses(text: string): readonly string[] {
   if (text.trim() === "") return [];
-  return text.split(/,(?![^()]*\))/);
+  const parts: string[] = [];
+  let start = 0;
+  let depth = 0;
+  for (let index = 0; index <= text.length; index++) {
+    const letter = text[index];
+    if (letter === "(") depth++;
+    else if (letter === ")") depth--;
+    else if (letter === undefined || (letter === "," && depth <= 0)) {
+      parts.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  requireFew(parts.length);
+  return parts;
+}
+
+/** Each object is held against all of them. */
+const mostRequirements = 1000;
+
+export function requireFew(count: number): void {
+  if (count <= mostRequirements) return;
+  throw badRequest(`the selector has ${count} requirements, at most ${mostRequirements} are possible`);
 }
 
 function parseRequirement(text: string): (labels: Labels) => boolean {
   const [, setKey, setOperator, members] = setBased.exec(text) ?? [];
   if (setKey !== undefined && members !== undefined) {
-    const values = members.split(",").map((value) => value.trim());
+    const values = new Set(members.split(",").map((value) => value.trim()));
     return setOperator === "in"
-      ? (labels) => values.includes(labels[setKey] ?? "") && Object.hasOwn(labels, setKey)
-      : (labels) => !Object.hasOwn(labels, setKey) || !values.includes(labels[setKey] ?? "");
+      ? (labels) => values.has(labels[setKey] ?? "") && Object.hasOwn(labels, setKey)
+      : (labels) => !Object.hasOwn(labels, setKey) || !values.has(labels[setKey] ?? "");
   }
   const [, key, operator, value] = comparison.exec(text) ?? [];
   if (key !== undefined && value !== undefined) return compare(key, operator ?? "", value, text);

@@ -44,7 +44,7 @@ export interface StoreOptions {
 type Listener = (change: Change) => void;
 
 /** As etcd: what is larger belongs elsewhere. */
-export const mostObjectBytes = 1.5 * 1024 * 1024;
+const mostObjectBytes = 1.5 * 1024 * 1024;
 /** All objects are held in memory, in about three times the space of their text. */
 const mostBytesOfAll = 256 * 1024 * 1024;
 

@@ -115,10 +115,12 @@ function requireAddresses(name: string, status: JsonObject): void {
 /** Ephemeral containers are added, never changed or taken away. */
 function withOldEphemeralContainers(object: ApiObject, old: ApiObject): ApiObject {
   const problems = new ProblemList();
-  const now = listAt(object, "spec", "ephemeralContainers");
+  const now = new Map(
+    listAt(object, "spec", "ephemeralContainers").map((container) => [stringAt(container, "name"), container]),
+  );
   for (const before of listAt(old, "spec", "ephemeralContainers")) {
     const name = stringAt(before, "name");
-    const after = now.find((container) => stringAt(container, "name") === name);
+    const after = now.get(name);
     const what = after === undefined ? "removed" : jsonEqual(after, before) ? "" : "changed";
     if (what !== "") {
       problems.forbidden("spec.ephemeralContainers", `existing ephemeral containers "${name}" may not be ${what}\n`);
@@ -155,6 +157,11 @@ function requireShorterDeadline(problems: ProblemList, wanted: number | undefine
 const changeable =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
+/** The same text for the same values, in whatever order they came. */
+function textOf(toleration: object): string {
+  return JSON.stringify(Object.entries(toleration).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 /** A pod that runs can't become another one; few fields of its spec may change. */
 function specProblems(pod: Pod, old: Pod): readonly Problem[] {
   const problems = new ProblemList();
@@ -162,10 +169,8 @@ function specProblems(pod: Pod, old: Pod): readonly Problem[] {
   const { spec: oldSpec } = old;
   if (spec === undefined || oldSpec === undefined) return problems.problems;
   requireShorterDeadline(problems, spec.activeDeadlineSeconds, oldSpec.activeDeadlineSeconds);
-  const removed = (oldSpec.tolerations ?? []).filter(
-    (one) => !(spec.tolerations ?? []).some((other) => jsonEqual(one, other)),
-  );
-  if (removed.length > 0) {
+  const kept = new Set((spec.tolerations ?? []).map(textOf));
+  if ((oldSpec.tolerations ?? []).some((one) => !kept.has(textOf(one)))) {
     problems.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
   }
   const withImages = {
@@ -185,10 +190,8 @@ function specProblems(pod: Pod, old: Pod): readonly Problem[] {
       : {}),
   };
   if (!jsonEqual(withImages, oldSpec)) problems.forbidden("spec", changeable);
-  const added = (spec.schedulingGates ?? []).filter(
-    ({ name }) => !(oldSpec.schedulingGates ?? []).some((gate) => gate.name === name),
-  );
-  if (added.length > 0)
+  const gates = new Set((oldSpec.schedulingGates ?? []).map(({ name }) => name));
+  if ((spec.schedulingGates ?? []).some(({ name }) => !gates.has(name)))
     problems.forbidden("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate");
   return problems.problems;
 }

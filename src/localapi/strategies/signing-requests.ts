@@ -33,10 +33,11 @@ export const signingRequestStrategy: Strategy = {
 
 function withTimes(status: Readonly<Record<string, unknown>>, old: object, world: World): object {
   const now = timestamp(world.clock.now());
+  const earlier = new Map(listAt(old, "conditions").map((condition) => [stringAt(condition, "type"), condition]));
   const conditions = listAt(status, "conditions")
     .filter(isObject)
     .map((condition) => {
-      const before = listAt(old, "conditions").find((each) => isObject(each) && each["type"] === condition["type"]);
+      const before = earlier.get(stringAt(condition, "type"));
       const since = stringAt(before, "lastTransitionTime") || now;
       return { lastUpdateTime: now, lastTransitionTime: since, ...condition };
     });

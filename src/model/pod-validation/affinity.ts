@@ -137,8 +137,9 @@ function checkLabelKeys(term: PodAffinityTerm, path: string, problems: ProblemLi
       problems.invalidEach(`${path}.${name}[${index}]`, key, qualifiedName(key));
     }
   }
+  const mismatching = new Set(mismatchLabelKeys);
   for (const [index, key] of matchLabelKeys.entries()) {
-    if (!mismatchLabelKeys.includes(key)) continue;
+    if (!mismatching.has(key)) continue;
     problems.invalid(`${path}.matchLabelKeys[${index}]`, key, "exists in both matchLabelKeys and mismatchLabelKeys");
   }
 }

@@ -45,6 +45,9 @@ export function checkTopologySpread(
   path: string,
   problems: ProblemList,
 ): void {
+  const identity = ({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint): string =>
+    JSON.stringify([topologyKey, whenUnsatisfiable]);
+  const lastIndexes = new Map(constraints.map((constraint, index) => [identity(constraint), index]));
   for (const [index, constraint] of constraints.entries()) {
     const at = `${path}[${index}]`;
     const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint;
@@ -53,10 +56,7 @@ export function checkTopologySpread(
     if (!spreadActions.includes(whenUnsatisfiable)) {
       problems.unsupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable, spreadActions);
     }
-    const isRepeated = constraints
-      .slice(index + 1)
-      .some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable);
-    if (isRepeated) {
+    if (lastIndexes.get(identity(constraint)) !== index) {
       problems.duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`);
     }
     if (minDomains !== undefined) {

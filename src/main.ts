@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { defaultLogSettings, LogWriter, systemClock, toDescriptor } from "./base/index.ts";
+import { defaultLogSettings, explain, LogWriter, systemClock, toDescriptor } from "./base/index.ts";
 import type { Command, CommandIo } from "./cli/index.ts";
 
 const { env, pid } = process;
@@ -9,7 +9,7 @@ const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDes
 const logWriter = new LogWriter(outlet, defaultLogSettings);
 const lastWordsWithinMs = 500;
 const openedStreams: NodeJS.WriteStream[] = [];
-const commandNames = ["up", "down", "config", "version", "why", "blame"] as const;
+const commandNames = ["up", "down", "config", "version", "why", "blame", "help"] as const;
 type CommandName = (typeof commandNames)[number];
 const commands: ReadonlySet<string> = new Set(commandNames);
 
@@ -26,16 +26,26 @@ process.on("unhandledRejection", crash);
 await leave(await runFirstWord());
 
 async function runFirstWord(): Promise<number> {
-  if (firstWord === "api-server") return await runLocalApi();
-  const command = await commandNamed(firstWord);
-  return await (command === undefined ? runDaemon() : command(otherWords, commandIo()));
+  // Words that begin with a dash, or none, are the kubelet's.
+  if (firstWord === "" || firstWord.startsWith("-")) return await runDaemon(firstWord, otherWords);
+  const running = runCommand(firstWord, otherWords);
+  if (running !== undefined) return await running;
+  const { unknownCommand } = await import("./cli/index.ts");
+  return unknownCommand(firstWord, commandIo());
 }
 
-/** The commands for people; without one this is the daemon. Neither loads the other's code. */
-async function commandNamed(name: string): Promise<Command | undefined> {
+/** Runs the command of this name; undefined when there is none. */
+function runCommand(name: string, args: readonly string[]): Promise<number> | undefined {
+  if (name === "api-server") return runLocalApi(args);
+  if (name === "run-once") return runDaemon(name, args);
   if (!commands.has(name)) return undefined;
+  return commandNamed(name as CommandName).then((command) => command(args, commandIo()));
+}
+
+/** The commands for people. Neither they nor the daemon load the other's code. */
+async function commandNamed(name: CommandName): Promise<Command> {
   const cli = await import("./cli/index.ts");
-  switch (name as CommandName) {
+  switch (name) {
     case "up":
       return cli.upCommand;
     case "down":
@@ -48,6 +58,8 @@ async function commandNamed(name: string): Promise<Command | undefined> {
       return cli.whyCommand;
     case "blame":
       return cli.blameCommand;
+    case "help":
+      return cli.helpCommand(runCommand);
   }
 }
 
@@ -66,18 +78,18 @@ function commandIo(): CommandIo {
   };
 }
 
-async function runDaemon(): Promise<number> {
+async function runDaemon(word: string, others: readonly string[]): Promise<number> {
   const agent = await import("./agent/index.ts");
   const service = {
     notifySocket: env["NOTIFY_SOCKET"],
     watchdogUsec: env["WATCHDOG_USEC"],
     watchdogPid: env["WATCHDOG_PID"],
   };
-  const isOnce = firstWord === "run-once";
+  const isOnce = word === "run-once";
   const run = isOnce ? agent.runOnce : agent.runDaemon;
   return await run(
     {
-      argv: isOnce ? otherWords : process.argv.slice(2),
+      argv: isOnce ? others : process.argv.slice(2),
       cwd: process.cwd(),
       env,
       service,
@@ -92,14 +104,19 @@ async function runDaemon(): Promise<number> {
 }
 
 /** The local API server is a process of its own, so that neither it nor the agent takes the other down. */
-async function runLocalApi(): Promise<number> {
+async function runLocalApi(args: readonly string[]): Promise<number> {
   const { runApiServer } = await import("./localapi/index.ts");
   const print = (text: string): unknown => openStreams().stdout.write(text);
-  return await runApiServer(otherWords, { cwd: process.cwd(), clock: systemClock, logWriter, print }, stop.signal);
+  return await runApiServer(args, { cwd: process.cwd(), clock: systemClock, logWriter, print }, stop.signal);
 }
 
 /** A defect: everything expected was handled where it belongs. */
 function crash(error: unknown): void {
+  // Lines for a log are for the daemons; people read sentences.
+  if (commands.has(firstWord)) {
+    openStreams().stderr.write(`nodelet ${firstWord}: ended because of a defect in it: ${explain(error)}\n`);
+    return void leave(1);
+  }
   logWriter.fatal("The process ends because of a defect in it", error);
   const stack = error instanceof Error ? error.stack : undefined;
   logWriter.logger("main").debug(4, "Where it happened", { stack });

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
-import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../base/index.ts";
+import { type Clock, savePrivateFile } from "../base/index.ts";
 import type { ApiAccess } from "./api-process.ts";
 import { LocalClient } from "./local-client.ts";
 import {
@@ -13,6 +13,9 @@ import {
   spawnDetached,
 } from "./machine/index.ts";
 import { usablePort } from "./ports.ts";
+
+/** An agent answers within a second or two; on a machine that swaps it may take this long. */
+const patienceMs = 120_000;
 
 /** The agent ended although nobody asked it to; the message has the end of its log. */
 export class AgentEndedError extends Error {
@@ -42,7 +45,7 @@ export async function startAgent(
   await mkdir(layout.agentRoot, { recursive: true, mode: 0o750 });
   const ports = { api: await usablePort(10250), health: await usablePort(10248) };
   const config = agentConfig(layout, settings, ports);
-  await writeFile(layout.agentConfig, `${JSON.stringify(config, undefined, 2)}\n`);
+  await savePrivateFile(layout.agentConfig, `${JSON.stringify(config, undefined, 2)}\n`);
   const log = await open(layout.agentLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
   const args = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`];
   if (settings.api !== undefined) args.push(`--kubeconfig=${settings.api.kubeconfig}`);
@@ -60,6 +63,7 @@ export async function untilAnswering(
   signal: AbortSignal,
 ): Promise<void> {
   const client = agentClient(layout);
+  const deadline = clock.monotonic() + patienceMs;
   for (;;) {
     try {
       await client.health(signal);
@@ -69,6 +73,12 @@ export async function untilAnswering(
       if (!isNotListening(error)) throw error;
     }
     if (!(await isRunning(agent))) throw await agentEnded(layout);
+    if (clock.monotonic() > deadline) {
+      throw new Error(
+        `the agent (process ${agent.pid}) runs but does not answer; its log (${layout.agentLog}) says last:\n` +
+          `${await lastLines(layout.agentLog)}`,
+      );
+    }
     await clock.sleep(50, signal);
   }
 }

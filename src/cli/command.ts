@@ -1,8 +1,10 @@
+import { realpath } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { isAbort, messageOf } from "../base/index.ts";
 import { type CommandIo, UsageError } from "./io.ts";
+import { isMissing, layoutOf, type MachineLayout } from "./machine/index.ts";
 
 export const defaultStateDir = "/var/lib/nodelet";
 
@@ -44,6 +46,22 @@ export function requireRoot(): void {
 /** A path as the user meant it. */
 export function pathFrom(io: CommandIo, path: string): string {
   return resolve(io.cwd, path);
+}
+
+/** The machine in a directory, under the one name that the kernel has for it whatever links lead there. */
+export async function machineAt(io: CommandIo, directory: string): Promise<MachineLayout> {
+  return layoutOf(await realPath(pathFrom(io, directory)));
+}
+
+/** What need not be there yet is named by the nearest directory that is. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if (!isMissing(error) || parent === path) throw error;
+    return join(await realPath(parent), basename(path));
+  }
 }
 
 export function seconds(option: string, text: string): number {

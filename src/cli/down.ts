@@ -1,6 +1,6 @@
-import { defaultStateDir, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
+import { defaultStateDir, machineAt, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
 import type { Command } from "./io.ts";
-import { layoutOf, removeMachine } from "./machine/index.ts";
+import { removeMachine } from "./machine/index.ts";
 
 const usage = `usage: nodelet down [--state-dir DIR] [--grace SECONDS]
 Stops the agent and removes its pods and its containerd without a trace. Safe to repeat, and after crashes.
@@ -13,14 +13,14 @@ export const downCommand: Command = (args, io) =>
     const options = readOptions(args, {
       "state-dir": { type: "string", default: defaultStateDir },
       grace: { type: "string", default: "5" },
-      help: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
     });
     if (options.help) {
       io.stdout.write(usage);
       return 0;
     }
     const graceMs = seconds("grace", options.grace);
-    const layout = layoutOf(pathFrom(io, options["state-dir"]));
+    const layout = await machineAt(io, options["state-dir"]);
     requireRoot();
     const report = (step: string): void => void io.stderr.write(`nodelet: ${step}\n`);
     const found = await removeMachine(layout, { graceMs, report }, io.clock);

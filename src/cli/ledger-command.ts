@@ -52,7 +52,7 @@ function readArgs(args: readonly string[], io: CommandIo): { pod: string | undef
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: { "root-dir": { type: "string" }, help: { type: "boolean", default: false } },
+      options: { "root-dir": { type: "string" }, help: { type: "boolean", short: "h", default: false } },
       allowPositionals: true,
     });
     if (positionals.length > 1) throw new UsageError(`one pod at a time, found ${positionals.join(" ")}`);

@@ -4,16 +4,9 @@ import { join } from "node:path";
 import { isAbort, messageOf, TaskScope } from "../base/index.ts";
 import { agentClient, agentEnded, configuredSettings, startAgent, untilAnswering } from "./agent-process.ts";
 import { type ApiAccess, ensureApi, stopApi } from "./api-process.ts";
-import { defaultStateDir, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
+import { defaultStateDir, machineAt, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
 import { type Command, type CommandIo, UsageError } from "./io.ts";
-import {
-  isRunning,
-  layoutOf,
-  type MachineLayout,
-  type ProcessIdentity,
-  processOf,
-  stopProcess,
-} from "./machine/index.ts";
+import { isRunning, type MachineLayout, type ProcessIdentity, processOf, stopProcess } from "./machine/index.ts";
 import { countPods } from "./manifests.ts";
 import { PodView } from "./pod-view.ts";
 import { prepareRuntime } from "./runtime-setup.ts";
@@ -42,7 +35,7 @@ interface UpOptions {
 
 export const upCommand: Command = (args, io) =>
   reportingErrors("up", usage, io, async () => {
-    const options = readUpOptions(args, io);
+    const options = await readUpOptions(args, io);
     if (options === "help") {
       io.stdout.write(usage);
       return 0;
@@ -55,7 +48,7 @@ export const upCommand: Command = (args, io) =>
       : await showUntilStopped(options, agent, io);
   });
 
-function readUpOptions(args: readonly string[], io: CommandIo): UpOptions | "help" {
+async function readUpOptions(args: readonly string[], io: CommandIo): Promise<UpOptions | "help"> {
   const options = readOptions(args, {
     manifests: { type: "string", default: join(io.home, "examples") },
     detach: { type: "boolean", default: false },
@@ -63,7 +56,7 @@ function readUpOptions(args: readonly string[], io: CommandIo): UpOptions | "hel
     "state-dir": { type: "string", default: defaultStateDir },
     "container-runtime-endpoint": { type: "string" },
     "no-api": { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+    help: { type: "boolean", short: "h", default: false },
   });
   if (options.help) return "help";
   const endpoint = options["container-runtime-endpoint"];
@@ -71,7 +64,7 @@ function readUpOptions(args: readonly string[], io: CommandIo): UpOptions | "hel
     throw new UsageError(`--container-runtime-endpoint wants unix:///PATH, found "${endpoint}"`);
   }
   return {
-    layout: layoutOf(pathFrom(io, options["state-dir"])),
+    layout: await machineAt(io, options["state-dir"]),
     manifests: pathFrom(io, options.manifests),
     endpoint,
     hasApi: !options["no-api"],

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { messageOf, savePrivateFile } from "../base/index.ts";
 import { CertificateAuthority } from "./auth/certificates.ts";
 import { TokenSigner } from "./auth/tokens.ts";
 
@@ -23,16 +24,26 @@ export async function newIdentity(): Promise<ServerIdentity> {
 export async function keptIdentity(directory: string): Promise<ServerIdentity> {
   const file = join(directory, "identity.json");
   const kept = await readIfThere(file);
-  if (kept !== undefined) {
-    const { certPem, keyPem, tokenKeyPem, bootstrapToken } = JSON.parse(kept);
-    return { authority: new CertificateAuthority({ certPem, keyPem }), tokenKeyPem, bootstrapToken };
-  }
+  // A file without content was begun by a version that could be interrupted there, before anything relied on it.
+  if (kept !== undefined && kept.trim() !== "") return readIdentity(file, kept);
   const identity = await newIdentity();
   const { certPem, keyPem } = identity.authority;
   const { tokenKeyPem, bootstrapToken } = identity;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(file, JSON.stringify({ certPem, keyPem, tokenKeyPem, bootstrapToken }), { mode: 0o600, flush: true });
+  await savePrivateFile(file, JSON.stringify({ certPem, keyPem, tokenKeyPem, bootstrapToken }));
   return identity;
+}
+
+function readIdentity(file: string, text: string): ServerIdentity {
+  try {
+    const { certPem, keyPem, tokenKeyPem, bootstrapToken } = JSON.parse(text);
+    for (const part of [certPem, keyPem, tokenKeyPem, bootstrapToken]) {
+      if (typeof part !== "string") throw new Error("a key or certificate is missing");
+    }
+    return { authority: new CertificateAuthority({ certPem, keyPem }), tokenKeyPem, bootstrapToken };
+  } catch (error) {
+    const hint = "Bring the file back from a copy; or remove it, and every client needs a new kubeconfig.";
+    throw new Error(`The server's keys in ${file} can't be read: ${messageOf(error)}. ${hint}`, { cause: error });
+  }
 }
 
 async function readIfThere(file: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,6 +88,19 @@ describe("nodelet api-server", () => {
       const now = JSON.parse(await read("admin.kubeconfig"));
       assert.equal(now.clusters[0].cluster.server, url);
     });
+  });
+
+  test("keys that were never written whole are made anew; keys that are spoilt are not", async () => {
+    const dir = join(directory, "torn");
+    await mkdir(dir);
+    await writeFile(join(dir, "identity.json"), "");
+    await whileServing(dir, 0, async () => {});
+    assert.ok((await readFile(join(dir, "identity.json"), "utf8")).length > 100);
+    await writeFile(join(dir, "identity.json"), '{"certPem":"');
+    const { process, told } = processFor(directory);
+    const args = ["--dir", dir, "--listen", "127.0.0.1:0"];
+    assert.equal(await runApiServer(args, process, new AbortController().signal), 1);
+    assert.match(await told(), /keys in .*identity\.json can't be read: .*from a copy/);
   });
 
   test("a directory that cannot be used ends it with 1 and the reason", async () => {

@@ -86,7 +86,7 @@ function readOptions(args: readonly string[], cwd: string): ServeOptions | "help
         node: { type: "string", multiple: true, default: [] },
         "kubelet-host": { type: "string" },
         binder: { type: "string", default: "on" },
-        help: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
       },
       strict: true,
     });

@@ -296,6 +296,35 @@ describe("local API server", () => {
     }
   });
 
+  test("who stores what nothing comes of is told so, and nobody else is", async () => {
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
+    const spec = { selector: { matchLabels: { a: "b" } }, template };
+    for (const [path, kind] of [
+      ["/apis/apps/v1/namespaces/default/deployments", "Deployment"],
+      ["/apis/apps/v1/namespaces/default/replicasets", "ReplicaSet"],
+      ["/apis/apps/v1/namespaces/default/statefulsets", "StatefulSet"],
+      ["/apis/apps/v1/namespaces/default/daemonsets", "DaemonSet"],
+      ["/apis/batch/v1/namespaces/default/jobs", "Job"],
+      ["/apis/batch/v1/namespaces/default/cronjobs", "CronJob"],
+      ["/api/v1/namespaces/default/services", "Service"],
+      ["/api/v1/namespaces/default/persistentvolumeclaims", "PersistentVolumeClaim"],
+      ["/apis/policy/v1/namespaces/default/poddisruptionbudgets", "PodDisruptionBudget"],
+    ] as const) {
+      const body = { metadata: { name: "x" }, spec: kind === "Service" ? { ports: [{ port: 80 }] } : spec };
+      const created = await client.post(`${path}?fieldValidation=Ignore`, body);
+      assert.equal(created.code, 201, JSON.stringify(created.body));
+      assert.match(
+        String(created.headers["warning"]),
+        new RegExp(`^299 - "this ${kind} is stored, but nothing comes of`),
+      );
+      const patched = await client.patch(`${path}/x`, { metadata: { labels: { c: "d" } } }, "merge");
+      assert.match(String(patched.headers["warning"]), /nothing comes of it here/);
+      assert.equal((await client.get(`${path}/x`)).headers["warning"], undefined);
+    }
+    const pod = await client.post(pods, { metadata: { name: "plain" }, spec: { containers: [container] } });
+    assert.equal(pod.headers["warning"], undefined);
+  });
+
   test("a field that would reach beyond the object is refused", async () => {
     const body = JSON.parse('{"metadata":{"name":"x","labels":{"__proto__":"y"}}}');
     assert.equal((await client.post("/api/v1/namespaces/default/configmaps", body)).code, 400);

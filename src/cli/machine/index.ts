@@ -4,6 +4,7 @@ export { createCgroup } from "./cgroups.ts";
 export { run } from "./command.ts";
 export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
 export { criHasImage, criStatus } from "./cri-calls.ts";
+export { isMissing } from "./files.ts";
 export { layoutOf, type MachineLayout } from "./layout.ts";
 export { claimStateDir, type MachineRuntime, readMarker } from "./marker.ts";
 export { chooseSubnet, subnetNumber } from "./network.ts";

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { recordIo } from "../../../test/support/command-io.ts";
 import { systemClock } from "../../base/index.ts";
+import { machineAt } from "../command.ts";
 import { run } from "./command.ts";
 import { containerdConfig } from "./containerd-config.ts";
 import { layoutOf } from "./layout.ts";
@@ -48,6 +50,60 @@ test("only an absent or empty directory is taken", async () => {
     await assert.rejects(readMarker(foreign), /not the marker of a nodelet machine/);
   } finally {
     await rm(directory, { recursive: true });
+  }
+});
+
+test("a claim that was interrupted is made again, and of two at once one fails", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-claim-"));
+  try {
+    const runtime = { type: "private", subnet: "10.214.0.0/22" } as const;
+    const torn = layoutOf(join(directory, "torn"));
+    await mkdir(torn.stateDir);
+    await writeFile(torn.markerFile, "");
+    await writeFile(`${torn.markerFile}.tmp`, '{"nodelet');
+    assert.equal(await readMarker(torn), undefined);
+    assert.equal(await removeMachine(torn, { graceMs: 0, report: () => {} }, systemClock), false);
+    await claimStateDir(torn, runtime);
+    assert.deepEqual(await readMarker(torn), { nodeletMachine: 1, runtime });
+    const wanted = layoutOf(join(directory, "wanted"));
+    const claims = await Promise.allSettled([1, 2, 3].map(() => claimStateDir(wanted, runtime)));
+    assert.equal(claims.filter(({ status }) => status === "fulfilled").length, 1);
+    assert.deepEqual(await readMarker(wanted), { nodeletMachine: 1, runtime });
+    await writeFile(wanted.markerFile, '{"nodeletMachine":1,"run');
+    await assert.rejects(readMarker(wanted), /not the marker of a nodelet machine.*choose another --state-dir/s);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("a machine is the same whatever links lead to it", async () => {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "nodelet-link-")));
+  try {
+    await mkdir(join(directory, "real"));
+    await symlink(join(directory, "real"), join(directory, "link"));
+    const { io } = recordIo("/");
+    for (const rest of ["", "/not/there/yet"]) {
+      const { stateDir, bridge } = await machineAt(io, join(directory, `link${rest}`));
+      assert.equal(stateDir, join(directory, `real${rest}`));
+      assert.equal(bridge, layoutOf(join(directory, `real${rest}`)).bridge);
+    }
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("a process that only calls itself ours is not believed", async () => {
+  const mine = layoutOf(`/nowhere/impostor-${process.pid}`);
+  const liars = [
+    spawn("sh", ["-c", "echo up; read x", "--", `--root-dir=${mine.agentRoot}`], { argv0: "node" }),
+    spawn("sh", ["-c", "echo up; read x", "--config", mine.containerdConfig], { argv0: "containerd" }),
+    spawn("sh", ["-c", "echo up; read x", "--", `--dir=${mine.apiDir}`], { argv0: "node" }),
+  ];
+  try {
+    for (const liar of liars) await once(liar.stdout, "data");
+    assert.deepEqual(await machineProcesses(mine), []);
+  } finally {
+    for (const child of liars) child.kill("SIGKILL");
   }
 });
 

@@ -1,4 +1,7 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { link, mkdir, readdir, rm } from "node:fs/promises";
+import { parse } from "node:path";
+import { savePrivateFile } from "../../base/index.ts";
 import { readIfPresent } from "./files.ts";
 import type { MachineLayout } from "./layout.ts";
 
@@ -15,16 +18,30 @@ export type MachineRuntime =
 
 export async function readMarker(layout: MachineLayout): Promise<MachineMarker | undefined> {
   const text = await readIfPresent(layout.markerFile);
-  if (text === undefined) return undefined;
-  const marker: unknown = JSON.parse(text);
+  // A marker without content was begun by a version that could be interrupted there, before it made anything else.
+  if (text === undefined || text.trim() === "") return undefined;
+  const marker = parsed(text);
   if (isMarker(marker)) return marker;
-  throw new Error(`${layout.markerFile} is not the marker of a nodelet machine; found: ${text.slice(0, 200)}`);
+  throw new Error(
+    `${layout.markerFile} is not the marker of a nodelet machine; found: ${text.slice(0, 200)}. ` +
+      "If the directory is one all the same, bring the file back from a copy or choose another --state-dir",
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Takes an absent or empty directory for a machine. */
 export async function claimStateDir(layout: MachineLayout, runtime: MachineRuntime): Promise<MachineMarker> {
   await mkdir(layout.stateDir, { recursive: true, mode: 0o755 });
-  const found = await readdir(layout.stateDir);
+  const { base } = parse(layout.markerFile);
+  const unfinished = `${base}.`;
+  const found = (await readdir(layout.stateDir)).filter((name) => name !== base && !name.startsWith(unfinished));
   if (found.length > 0) {
     throw new Error(
       `state directory ${layout.stateDir} holds files that nodelet did not make (${found.slice(0, 3).join(", ")}); ` +
@@ -32,7 +49,15 @@ export async function claimStateDir(layout: MachineLayout, runtime: MachineRunti
     );
   }
   const marker: MachineMarker = { nodeletMachine: 1, runtime };
-  await writeFile(layout.markerFile, `${JSON.stringify(marker)}\n`, { flag: "wx" });
+  // Whole or not there at all, and there once: of two that start at the same time, one finds the other's.
+  const own = `${layout.markerFile}.${randomUUID()}`;
+  await savePrivateFile(own, `${JSON.stringify(marker)}\n`);
+  try {
+    if ((await readIfPresent(layout.markerFile))?.trim() === "") await rm(layout.markerFile);
+    await link(own, layout.markerFile);
+  } finally {
+    await rm(own);
+  }
   return marker;
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { messageOf } from "../../base/index.ts";
 import { run } from "./command.ts";
 
@@ -37,7 +37,9 @@ export async function unmountBelow(directory: string): Promise<void> {
   if (left.length > 0) throw new Error(`cannot unmount ${left.join(", ")}; unmount by hand, then try again`);
 }
 
-async function mountsBelow(directory: string): Promise<readonly Mount[]> {
+/** The kernel names mounts by their real path, whatever links lead there. */
+async function mountsBelow(path: string): Promise<readonly Mount[]> {
+  const directory = await realpath(path).catch(() => path);
   return (await readMounts()).filter(({ point }) => point === directory || point.startsWith(`${directory}/`));
 }
 

@@ -1,4 +1,5 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { userInfo } from "node:os";
 import { basename } from "node:path";
 import { kill } from "node:process";
 import type { Clock } from "../../base/index.ts";
@@ -37,11 +38,35 @@ export async function machineProcesses(layout: MachineLayout): Promise<readonly 
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const role = roleOf(await readArgv(name), layout);
-    if (role === undefined) continue;
+    if (role === undefined || !(await isWhatItSays(name, role))) continue;
     const identity = await identify(Number(name));
     if (identity !== undefined) found.push({ ...identity, role });
   }
   return found;
+}
+
+const programs: Readonly<Record<MachineRole, RegExp>> = {
+  agent: /^node(js)?$/,
+  api: /^node(js)?$/,
+  "api-keeper": /^(sh|dash|bash|ash|busybox)$/,
+  containerd: /^containerd$/,
+  shim: /^containerd-shim/,
+};
+
+/**
+ * Anyone can call a process as they like, also in a pod. Ours runs as we do, the program of its role, and sees the file
+ * system that we see.
+ */
+async function isWhatItSays(pid: string, role: MachineRole): Promise<boolean> {
+  try {
+    const [own, root, ownRoot] = await Promise.all([stat(`/proc/${pid}`), stat(`/proc/${pid}/root/`), stat("/")]);
+    const program = basename((await readlink(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, ""));
+    const isHere = root.dev === ownRoot.dev && root.ino === ownRoot.ino;
+    return own.uid === userInfo().uid && isHere && programs[role].test(program);
+  } catch (error) {
+    if (isMissing(error) || isGone(error) || isNotOurs(error)) return false;
+    throw error;
+  }
 }
 
 export async function processOf(layout: MachineLayout, role: MachineRole): Promise<MachineProcess | undefined> {
@@ -113,6 +138,10 @@ async function readProc(path: string): Promise<string> {
     if (isMissing(error) || isGone(error)) return "";
     throw error;
   }
+}
+
+function isNotOurs(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
 }
 
 function isGone(error: unknown): boolean {

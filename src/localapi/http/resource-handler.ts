@@ -5,6 +5,7 @@ import { createObject } from "../rest/create.ts";
 import { type Deletion, deleteObject } from "../rest/delete.ts";
 import { getObject, listObjects, matcherOf } from "../rest/list.ts";
 import { applyObject, patchObject, patchTypeOf } from "../rest/patch.ts";
+import { unmetExpectation } from "../rest/unmet.ts";
 import { replaceObject, type Target, type Written } from "../rest/update.ts";
 import { readWatchRequest, startWatch } from "../rest/watch.ts";
 import type { User, World, WriteOptions } from "../rest/world.ts";
@@ -27,7 +28,11 @@ export interface ResourceCall extends Target {
 export async function handleResource(world: World, call: ResourceCall): Promise<Reply> {
   const { kind, namespace, name, verb, query } = call;
   const presenter = new Presenter(kind, call.accept, query, () => world.clock.now());
-  const written = ({ object, created }: Written): Reply => json(presenter.object(object), created ? 201 : 200);
+  const written = ({ object, created }: Written): Reply => {
+    const expectation = call.subresource === "" ? unmetExpectation(kind) : undefined;
+    if (expectation !== undefined) call.warn(expectation);
+    return json(presenter.object(object), created ? 201 : 200);
+  };
   switch (verb) {
     case "get":
       return json(presenter.object(getObject(world, kind, namespace, name, query.get("resourceVersion"))));

@@ -22,6 +22,8 @@ export interface TestEngineOptions {
   readonly handlers?: readonly AdmissionHandler[];
   /** Stands between the runtime's hints and the engine. */
   readonly hints?: (hints: PodEngineParts["hints"]) => PodEngineParts["hints"];
+  /** Stands between the engine and the runtime's answers. */
+  readonly answers?: (runtime: FakeRuntime["runtime"]) => FakeRuntime["runtime"];
   readonly startSlots?: number;
   /** In place of images that are simply there. */
   readonly images?: (
@@ -179,7 +181,8 @@ export class TestEngine implements AsyncDisposable {
 
   #begin(): Life {
     const { clock, rootDir } = this;
-    const { runtime, images } = this.runtime;
+    const { images } = this.runtime;
+    const runtime = this.#options.answers?.(this.runtime.runtime) ?? this.runtime.runtime;
     const { source = "file", handlers = [], hints = (unchanged) => unchanged, startSlots = 4 } = this.#options;
     const scope = new TaskScope();
     const figures = new Figures();

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createSecureServer } from "node:http2";
 import { createServer as createTlsServer } from "node:https";
-import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -421,4 +421,23 @@ describe("TLS", () => {
     const { message } = await failureOf(get(server.port, { scheme: "https", timeoutMs: 30 }));
     assert.match(message, /: context deadline exceeded \(Client\.Timeout exceeded while awaiting headers\)$/);
   });
+});
+
+test("an answer that switches protocols, then resets: the connection is closed and nothing is thrown", async () => {
+  const head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: odd\r\nConnection: upgrade\r\n\r\n";
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.write(head));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = urlOf("http", "127.0.0.1", port, "/");
+  const accepted = once(server, "connection");
+  const request = { url, headers: requestHeaders([], "test/1"), timeoutMs: undefined, bodyLimitBytes: 100 };
+  const { status } = await httpGet(request, systemClock, new AbortController().signal);
+  assert.equal(status, 101);
+  const [socket] = (await accepted) as [Socket];
+  if (!socket.destroyed && !socket.readableEnded) await once(socket.resume(), "end");
+  server.close();
+  await once(server, "close");
 });

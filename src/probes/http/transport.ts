@@ -70,10 +70,17 @@ function sendHttp1(
         reject(new TransportError(dialErrorText(url.hostname, url.port, error), error));
       } else reject(new TransportError(describeBreak(error, ends), error));
     };
+    const close = (): void => {
+      request.destroy();
+      // An answer that switches protocols has taken its connection from the request.
+      socket.destroy();
+    };
     const answered = (status: number, location: string | undefined, body: Readable): void => {
       signal.removeEventListener("abort", onAbort);
-      resolve({ status, location, body, close: () => request.destroy() });
+      resolve({ status, location, body, close });
     };
+    // A server that switches protocols gets the socket without the request's listeners; its reset must end nothing.
+    socket.on("error", () => {});
     socket.once("connect", () => {
       ends = endsOf(socket);
     });

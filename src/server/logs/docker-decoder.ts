@@ -10,6 +10,8 @@ export class DockerDecoder implements LogDecoder {
   readonly #filter: LineFilter;
   #pending: Buffer = nothing;
   #continues = false;
+  /** Inside a line that is longer than any of Docker's. */
+  #skips = false;
 
   constructor(filter: LineFilter) {
     this.#filter = filter;
@@ -20,10 +22,12 @@ export class DockerDecoder implements LogDecoder {
     const parts: Buffer[] = [];
     let at = 0;
     for (let end = input.indexOf(newline); end >= 0; end = input.indexOf(newline, at)) {
-      this.#line(input.toString("utf8", at, end), parts);
+      if (!this.#skips && end - at <= longestLine) this.#line(input.toString("utf8", at, end), parts);
+      this.#skips = false;
       at = end + 1;
     }
-    this.#pending = input.length - at > longestLine ? nothing : Buffer.from(input.subarray(at));
+    this.#skips ||= input.length - at > longestLine;
+    this.#pending = this.#skips ? nothing : Buffer.from(input.subarray(at));
     return Buffer.concat(parts);
   }
 
@@ -31,6 +35,7 @@ export class DockerDecoder implements LogDecoder {
     const parts: Buffer[] = [];
     this.#line(this.#pending.toString(), parts);
     this.#pending = nothing;
+    this.#skips = false;
     return Buffer.concat(parts);
   }
 

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { amountsOf } from "../../src/model/index.ts";
+import {
+  appArmorHandler,
+  hostPortsHandler,
+  osHandler,
+  predicatesHandler,
+  sysctlHandler,
+} from "../../src/pods/index.ts";
+import { enginePod, TestEngine } from "../support/test-engine.ts";
+import { fuzzTest } from "./fuzzing.ts";
+import { oddPod } from "./odd-pods.ts";
+
+const podsAtOnce = 8;
+
+fuzzTest("odd pods end as their own failures; a good pod beside them starts, and all can be deleted", async (fuzz) => {
+  const { random } = fuzz;
+  const node = { metadata: { name: "n1", labels: { zone: "a", number: "12" } }, spec: {}, status: {} };
+  await using engine = await TestEngine.start({
+    source: "api",
+    handlers: [
+      sysctlHandler({ allowedUnsafe: [], kernelVersion: "6.1.0", normalName: (name) => name }),
+      predicatesHandler({
+        node: () => ({ node, isConfirmed: true }),
+        allocatable: () => amountsOf({ cpu: "4", memory: "8Gi", pods: "110" }),
+        maxPods: () => 110,
+      }),
+      hostPortsHandler,
+      appArmorHandler(false),
+      osHandler,
+    ],
+  });
+  for (let round = 0; fuzz.goesOn(); round++) {
+    const names = Array.from({ length: podsAtOnce }, (_, index) => `odd-${round}-${index}`);
+    const good = `good-${round}`;
+    await engine.want(...names.map((name) => oddPod(random, name)), enginePod(good));
+    await engine.until(`${good} runs`, () => engine.phase(good) === "Running");
+    for (let step = 0; step < 5; step++) {
+      const running = engine.runtime.containers().filter(({ life }) => life.step === "running");
+      if (running.length > 0) engine.runtime.exit(random.pick(running).id, random.below(3));
+      await engine.advance(random.pick([10, 1_000, 30_000]));
+    }
+    if (random.below(3) === 0) await engine.restart();
+    await engine.until(`${good} still runs`, () => engine.phase(good) === "Running");
+    await engine.drop(...names, good);
+    const left = (): number => [...engine.engine.workers.uids()].length;
+    await engine.until("all are gone", () => left() === 0, 24 * 3_600_000, 60_000);
+    assert.deepEqual(engine.running(), []);
+  }
+});

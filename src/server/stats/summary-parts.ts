@@ -37,7 +37,7 @@ export function usageParts(sample: UsageSample | undefined): {
         time,
         usageNanoCores: nanoCores,
         usageCoreNanoSeconds: cpu.usageNanoseconds,
-        psi: psiStats(pressures?.cpu),
+        psi: pressures && psiStats(pressures.cpu ?? noPressure),
       },
     }),
     ...(memory && {
@@ -47,9 +47,10 @@ export function usageParts(sample: UsageSample | undefined): {
         usageBytes: memory.usageBytes,
         workingSetBytes: memory.workingSetBytes,
         rssBytes: memory.rssBytes,
-        pageFaults: memory.pageFaults,
-        majorPageFaults: memory.majorPageFaults,
-        psi: psiStats(pressures?.memory),
+        // As cAdvisor counts: those of the cgroup itself where the kernel tells them apart.
+        pageFaults: memory.ownPageFaults?.minor ?? memory.pageFaults,
+        majorPageFaults: memory.ownPageFaults?.major ?? memory.majorPageFaults,
+        psi: pressures && psiStats(pressures.memory ?? noPressure),
       },
       swap: {
         time,
@@ -68,6 +69,10 @@ export function ioPart(sample: UsageSample | undefined): { readonly io?: IoStats
   const psi = psiStats(sample?.pressures?.io);
   return sample === undefined || psi === undefined ? {} : { io: { time: timeNow(sample.at), psi } };
 }
+
+/** What is shown where the kernel measures none, as it does for cgroups of version 1. */
+const never = { totalMicroseconds: 0, avg10: 0, avg60: 0, avg300: 0 };
+const noPressure: Pressure = { full: never, some: never };
 
 function psiStats(pressure: Pressure | undefined): PsiStats | undefined {
   if (pressure === undefined) return undefined;

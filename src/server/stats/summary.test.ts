@@ -3,7 +3,9 @@ import { rmSync } from "node:fs";
 import { test } from "node:test";
 import { settleFiles } from "../../../test/support/fake-clock.ts";
 import { MadeUpNode } from "../../../test/support/made-up-node.ts";
+import type { MemoryUsage } from "../../host/index.ts";
 import { shortSummaryOf, summaryOf } from "./summary.ts";
+import { usageParts } from "./summary-parts.ts";
 import type { Summary } from "./summary-types.ts";
 
 const never = new AbortController().signal;
@@ -85,6 +87,21 @@ test("the whole schema: node, system containers, pod, container", async () => {
   for (const section of [container?.cpu, container?.memory, container?.rootfs, pod?.cpu, machine.cpu, machine.fs]) {
     assert.match(section?.time ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   }
+});
+
+test("where the kernel measures no pressure, none is shown as zeros; page faults are the cgroup's own", () => {
+  const share = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+  const memory = { pageFaults: 900, majorPageFaults: 90, ownPageFaults: { minor: 5, major: 1 } } as MemoryUsage;
+  const cpu = { usageNanoseconds: 1, userNanoseconds: 0, systemNanoseconds: 0 };
+  const sample = { path: "/a", at: 0, cpu, nanoCores: 0, memory, pressures: undefined };
+  const unmeasured = { cpu: undefined, memory: undefined, io: undefined };
+  const shown = usageParts({ ...sample, pressures: unmeasured });
+  assert.deepEqual(shown.cpu?.psi, { full: share, some: share });
+  assert.deepEqual(shown.memory?.psi, { full: share, some: share });
+  assert.deepEqual([shown.memory?.pageFaults, shown.memory?.majorPageFaults], [5, 1]);
+  const off = usageParts({ ...sample, memory: { ...memory, ownPageFaults: undefined } });
+  assert.deepEqual([off.cpu?.psi, off.memory?.psi], [undefined, undefined]);
+  assert.deepEqual([off.memory?.pageFaults, off.memory?.majorPageFaults], [900, 90]);
 });
 
 test("rates come from two looks: at once for a pod that was never seen, over the time between later", async () => {

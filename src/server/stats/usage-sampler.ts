@@ -11,8 +11,11 @@ export interface UsageSample {
   /** Over the time since the sample before; undefined: this is the first. */
   readonly nanoCores: number | undefined;
   readonly memory: MemoryUsage | undefined;
+  /** undefined: nobody wants to know. Its parts are undefined where the kernel does not measure them. */
   readonly pressures: Pressures | undefined;
 }
+
+const unmeasured: Pressures = { cpu: undefined, memory: undefined, io: undefined };
 
 // A rate over less says more about the moment of asking than about the process.
 const shortestRateMs = 200;
@@ -42,7 +45,7 @@ export class UsageSampler {
       cpu,
       nanoCores: cpu === undefined ? undefined : this.rateOf(path, cpu.usageNanoseconds),
       memory,
-      pressures: this.#withPressure ? this.#reader.pressures(path) : undefined,
+      pressures: this.#withPressure ? (this.#reader.pressures(path) ?? unmeasured) : undefined,
     };
   }
 

@@ -8,6 +8,7 @@ import { ApiSource, type PodMux } from "../sources/index.ts";
 import { StatusSender, type StatusStore } from "../status/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 import type { Cluster } from "./cluster.ts";
+import { PatchAnswers } from "./patch-answers.ts";
 
 /** Pods from the API go into the stream of wanted pods. */
 export function startApiSource(
@@ -54,12 +55,7 @@ export function reportToApi(
   const { cluster, clock, statuses, workers } = parts;
   const log = parts.log.named("status");
   const api = cluster.clients.main;
-  /** Newer than the watch: what the API answered to our own patches. */
-  const answers = new Map<string, IdentifiedPod>();
-  const newest = (pod: IdentifiedPod | undefined): IdentifiedPod | undefined => {
-    const answer = pod === undefined ? undefined : answers.get(pod.metadata.uid);
-    return answer !== undefined && isNewer(answer, pod) ? answer : pod;
-  };
+  const answers = new PatchAnswers();
   const apiPods = (): readonly IdentifiedPod[] => cluster.pods.list();
   const mirrorOf = (name: string): IdentifiedPod | undefined =>
     apiPods().find((pod) => isMirrorPod(pod) && fullName(pod) === name);
@@ -67,12 +63,12 @@ export function reportToApi(
     parts.wanted().find((pod) => isStaticPod(pod) && fullName(pod) === name);
   const apiPodOf = (uid: PodUid): IdentifiedPod | undefined => {
     const own = apiPods().find((pod) => pod.metadata.uid === uid);
-    if (own !== undefined) return newest(own);
+    if (own !== undefined) return answers.newest(own);
     // One that nobody wants any more is shown by its mirror until it has stopped.
     const known = [...parts.wanted(), ...workers.pods()].find((pod) => uidOf(pod) === uid);
     if (known === undefined || !isStaticPod(known)) return undefined;
     const mirror = mirrorOf(fullName(known));
-    return mirror !== undefined && isMirrorOf(mirror, known) ? newest(mirror) : undefined;
+    return mirror !== undefined && isMirrorOf(mirror, known) ? answers.newest(mirror) : undefined;
   };
   const sender = new StatusSender(scope, {
     clock,
@@ -89,7 +85,7 @@ export function reportToApi(
     onSent: (pod) => {
       const { namespace, name, uid } = pod.metadata;
       // An answer that comes after the news of the pod's end would never be let go of.
-      if (cluster.pods.get(namespace, name)?.metadata.uid === uid) answers.set(uid, pod);
+      if (cluster.pods.get(namespace, name)?.metadata.uid === uid) answers.set(pod);
     },
     mayDelete: (uid, pod) => {
       const { phase } = pod.status ?? {};
@@ -134,6 +130,11 @@ export function reportToApi(
       }
     } else sender.wake(uidOf(object));
   });
+  cluster.pods.onListed(() => {
+    answers.clear();
+    for (const pod of apiPods()) if (!isMirrorPod(pod)) sender.wake(uidOf(pod));
+    wakeMirrors();
+  });
   parts.node.onNode(wakeMirrors);
 }
 
@@ -141,9 +142,4 @@ async function remove(cluster: Cluster, pod: IdentifiedPod, signal: AbortSignal)
   const { namespace, name, uid } = pod.metadata;
   const options = { gracePeriodSeconds: 0, preconditions: { uid } };
   await cluster.clients.main.delete(resources.pods, { namespace, name }, options, signal);
-}
-
-function isNewer(a: IdentifiedPod, b: IdentifiedPod | undefined): boolean {
-  const version = (pod: IdentifiedPod | undefined): bigint => BigInt(pod?.metadata.resourceVersion ?? "0");
-  return version(a) > version(b);
 }

@@ -64,6 +64,9 @@ const mostRetries = 10;
 const throttleWorthALineMs = 1_000;
 /** How long the server may take to say that a watch has begun. */
 const watchOpensMs = 30_000;
+/** What the server says of a refusal, and how long it may take to say it; the status alone decides what becomes of it. */
+const longestRefusal = 1024 * 1024;
+const refusalMs = 10_000;
 
 /** Typed requests to the API server. Rejects with ApiError, ConnectionError, CredentialError or the signal's reason. */
 export class KubeClient {
@@ -262,7 +265,10 @@ export class KubeClient {
 
   async #refusal({ method, path }: ClientRequest, response: HttpResponse): Promise<ApiError> {
     const never = new AbortController().signal;
-    const text = await readText(response.body, never).catch(() => "");
+    const timer = this.#ports.clock.after(refusalMs, () => response.body.destroy(new Error("it takes too long")));
+    const text = await readText(response.body, never, longestRefusal).catch(() => "");
+    timer.cancel();
+    response.body.destroy();
     return apiErrorOf(`${method} ${bare(path)}`, response.status, text, response.header("retry-after"));
   }
 

@@ -38,6 +38,48 @@ describe("connections", () => {
     assert.deepEqual([await ask("heartbeat"), await ask("main")], [3, 1]);
   });
 
+  for (const protocol of ["h2", "https/1.1", "http/1.1"] as const) {
+    test(`the path of the server's address comes before every request's (${protocol})`, async () => {
+      await using server = await lab.server(protocol);
+      for (const path of ["/k8s/clusters/c-abc", "/k8s/clusters/c-abc/", "", "/"]) {
+        using clients = await lab.clients(`${server.url}${path}`);
+        const before = server.seen.length;
+        server.script = (_, reply) => reply.json({ metadata: { resourceVersion: "1" }, items: [] });
+        await clients.main.get(resources.nodes, { name: "n" }, {}, never);
+        await clients.heartbeat.getText("/healthz", never);
+        await clients.events.create(resources.pods, { namespace: "a" }, {}, never);
+        const watch = await clients.main.openWatch(resources.pods, {}, { timeoutSeconds: 5 }, never);
+        watch.body.destroy();
+        const prefix = path.replace(/\/$/, "");
+        const wanted = ["/api/v1/nodes/n", "/healthz", "/api/v1/namespaces/a/pods", "/api/v1/pods"];
+        assert.deepEqual(
+          server.seen.slice(before).map((request) => request.path),
+          wanted.map((each) => prefix + each),
+        );
+      }
+    });
+  }
+
+  test("a refusal without end is cut short, and is still a refusal", async () => {
+    await using server = await lab.server();
+    using clients = await lab.clients(server.url);
+    let closed = false;
+    server.script = (_, reply) => {
+      reply.status(403);
+      reply.onClose(() => {
+        closed = true;
+      });
+      const more = (): void => {
+        if (closed) return;
+        reply.write("x".repeat(100_000));
+        setTimeout(more, 1);
+      };
+      more();
+    };
+    await assert.rejects(clients.main.get(resources.nodes, { name: "n" }, {}, never), { code: 403 });
+    await until(() => closed);
+  });
+
   test("a full session is joined by another, which goes when it is not needed", async () => {
     await using server = await lab.server("h2", { maxStreams: 4 });
     using clients = await lab.clients(server.url);

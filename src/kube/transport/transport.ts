@@ -38,9 +38,12 @@ export class Transport implements Disposable {
   #connections: { readonly certificateId: string; readonly connection: Connection }[] = [];
   #secure: { readonly key: string; readonly context: SecureContext } | undefined;
   #closed = false;
+  /** A server behind a proxy may have a path of its own, below which the API is found. */
+  readonly #prefix: string;
 
   constructor(settings: TransportSettings, ports: TransportPorts) {
     this.#settings = settings;
+    this.#prefix = settings.server.pathname.replace(/\/+$/, "");
     this.#ports = ports;
   }
 
@@ -60,7 +63,7 @@ export class Transport implements Disposable {
         continue;
       }
       try {
-        return await connection.send({ ...request, headers }, signal);
+        return await connection.send({ ...request, path: this.#prefix + request.path, headers }, signal);
       } catch (error) {
         // A server that is being replaced says which requests it did not look at; those belong on a new connection.
         const unseen = error instanceof ConnectionError && error.sent === "no";

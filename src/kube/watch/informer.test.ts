@@ -187,11 +187,15 @@ test("a server set back to an older state is listed anew instead of waited for",
   const { clock, server, informer } = world;
   server.remove("a");
   await settle();
+  let lists = 0;
+  const stop = informer.onListed(() => lists++);
   server.endWatches();
   server.setBack();
   server.put("b", "1");
   await clock.advance(60_000);
   assert.deepEqual(namesOf(informer), ["b=1"]);
+  assert.equal(lists, 1);
+  stop();
 });
 
 test("a watch whose time is up is renewed without a list", async () => {

@@ -16,6 +16,7 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
   readonly #listWatch: ListWatch<Kind>;
   readonly #handlers = new Set<(change: Change<Kept>) => void>();
   readonly #waiting = new Set<() => void>();
+  readonly #onListed = new Set<() => void>();
   #hasSynced = false;
 
   constructor(settings: InformerSettings<Kind, Kept>, ports: ListWatchPorts) {
@@ -58,6 +59,15 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
     return () => this.#handlers.delete(handler);
   }
 
+  /**
+   * Called whenever everything has been listed anew, changes or not. A list is the truth, also where its versions are
+   * lower than those seen before: the server was set back to an older state.
+   */
+  onListed(handler: () => void): () => void {
+    this.#onListed.add(handler);
+    return () => this.#onListed.delete(handler);
+  }
+
   /** Resolves once everything has been listed. */
   async synced(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
@@ -90,6 +100,7 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
     this.#hasSynced = true;
     for (const done of this.#waiting) done();
     this.#waiting.clear();
+    for (const handler of this.#onListed) handler();
   }
 }
 

@@ -82,7 +82,8 @@ export class CachedObjects implements Objects {
     }
     try {
       const object = await this.#source.get(ref, entry.readAt === undefined ? "latest" : "cached", signal);
-      if (object === undefined || !isOlder(object, entry.object)) entry.object = object;
+      // A cache may lag behind; but a server that was set back to an older state has nothing newer.
+      entry.object = isOlder(object, entry.object) ? await this.#source.get(ref, "latest", signal) : object;
       entry.readAt = now;
     } catch (error) {
       // Old content is better than none while the API server is away.

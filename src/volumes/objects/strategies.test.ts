@@ -98,7 +98,7 @@ test("Watch: an immutable object costs no watch once it was read", async () => {
   assert.deepEqual((await objects.read(ref, never))?.data, { a: "1" });
 });
 
-test("Watch: what is older than what is known is ignored", async () => {
+test("Watch: what is told last is the truth, also when the server was set back to an older state", async () => {
   const { source, objects, changes } = watched();
   let tell: (object: object | undefined) => void = () => {};
   source.watch = (_ref, onObject) => {
@@ -108,8 +108,8 @@ test("Watch: what is older than what is known is ignored", async () => {
   objects.hold(ref, "pod");
   tell({ metadata: { uid: "u", resourceVersion: "10" }, data: { a: "new" } });
   tell({ metadata: { uid: "u", resourceVersion: "9" }, data: { a: "old" } });
-  assert.deepEqual((await objects.read(ref, never))?.data, { a: "new" });
-  assert.equal(changes.length, 0);
+  assert.deepEqual((await objects.read(ref, never))?.data, { a: "old" });
+  assert.equal(changes.length, 1);
   tell({ metadata: { uid: "another", resourceVersion: "3" }, data: { a: "made anew" } });
   assert.deepEqual((await objects.read(ref, never))?.data, { a: "made anew" });
 });
@@ -119,6 +119,25 @@ function cached(ttlMs = 60_000) {
   const source = new MemoryObjects();
   return { clock, source, objects: new CachedObjects(source, { clock, ttlMs: () => ttlMs, pollMs: 60_000 }) };
 }
+
+test("Cache: an older answer of a cache is checked, and believed when the server has nothing newer", async () => {
+  const { clock, source, objects } = cached();
+  const version = (resourceVersion: string) => ({
+    metadata: { uid: "u", resourceVersion },
+    data: { v: resourceVersion },
+  });
+  let [atHand, latest] = [version("10"), version("10")];
+  source.get = (async (_ref: unknown, freshness: string) => (freshness === "cached" ? atHand : latest)) as never;
+  objects.hold(ref, "pod");
+  const read = async () => (await objects.read(ref, never))?.data?.["v"];
+  assert.equal(await read(), "10");
+  atHand = version("9");
+  await clock.advance(60_000);
+  assert.equal(await read(), "10");
+  latest = version("9");
+  await clock.advance(60_000);
+  assert.equal(await read(), "9");
+});
 
 test("Cache: an answer is good for its time, that there is none included", async () => {
   const { clock, source, objects } = cached();

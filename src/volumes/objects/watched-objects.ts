@@ -1,6 +1,5 @@
 import type { Clock, Timer } from "../../base/index.ts";
 import {
-  isOlder,
   keyOf,
   type ObjectKind,
   type ObjectKinds,
@@ -92,7 +91,6 @@ export class WatchedObjects implements Objects {
 
   #told(entry: Entry, object: ObjectKinds[ObjectKind] | undefined): void {
     if (this.#entries.get(keyOf(entry.ref)) !== entry) return;
-    if (object !== undefined && entry.object !== undefined && isOlder(object, entry.object)) return;
     const isFirst = !entry.answered;
     entry.object = object;
     entry.answered = true;

@@ -8,7 +8,11 @@ const packageDir = (name) => dirname(createRequire(import.meta.url).resolve(`${n
 
 rmSync("dist", { recursive: true, force: true });
 await build({
-  entryPoints: { nodelet: "src/main.ts", "manifest-process": "src/model/manifest-process.ts" },
+  entryPoints: {
+    nodelet: "src/main.ts",
+    "manifest-process": "src/model/manifest-process.ts",
+    "file-process": "src/volumes/apart/file-process.ts",
+  },
   outdir: "dist",
   bundle: true,
   splitting: true,

@@ -4,7 +4,14 @@ import { runTool } from "../host/index.ts";
 import { getObject, isNotFound, type KubeClient, resources } from "../kube/index.ts";
 import type { PersistentVolumeClaim, PersistentVolumeClaimCondition, RecordPodEvent } from "../model/index.ts";
 import { CsiDrivers, CsiNodeUpkeep, type NodeObjects, PluginRegistration } from "../plugins/index.ts";
-import { type Claims, type CsiCluster, CsiVolumes, type ResizeReport, type TokenManager } from "../volumes/index.ts";
+import {
+  type Claims,
+  type CsiCluster,
+  CsiVolumes,
+  type ResizeReport,
+  type TokenManager,
+  type VolumeFiles,
+} from "../volumes/index.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface StorageParts {
@@ -16,6 +23,7 @@ export interface StorageParts {
   readonly random: () => number;
   readonly recordEvent: RecordPodEvent;
   readonly tokens: TokenManager;
+  readonly files: VolumeFiles;
   readonly syncFrequencyMs: number;
   /** Something that volumes may wait for has happened: a driver came, the cluster attached a volume. */
   readonly onNews: () => void;
@@ -55,6 +63,7 @@ export function startStorage(parts: StorageParts, scope: TaskScope): Storage {
     random,
     recordEvent,
     run: runTool,
+    files: parts.files,
     drivers,
     cluster: csiCluster(cluster, nodeName),
     tokens,

@@ -14,6 +14,7 @@ import {
   type PodVolumesPorts,
   TokenManager,
   type TrustBundles,
+  VolumeFiles,
 } from "../volumes/index.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Storage, StorageParts } from "./storage.ts";
@@ -51,7 +52,9 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
   const objects = startObjects(parts, scope);
   const tokens = new TokenManager({ request: parts.cluster?.requestToken, clock, log, random });
   const trustBundles = await trustBundlesIfWanted({ ...parts, log, random }, scope);
+  const files = new VolumeFiles({ clock, rootDir: node.rootDir });
   const kinds = nodeKinds({
+    files,
     clock,
     log,
     random,
@@ -66,7 +69,10 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     pluginsDir: join(node.rootDir, "plugins"),
     withImages: config.gates.enabled("ImageVolume"),
   });
-  const storage = await startStorageIfAny({ ...parts, log, random, tokens, onNews: () => volumes.retryNow() }, scope);
+  const storage = await startStorageIfAny(
+    { ...parts, log, random, tokens, files, onNews: () => volumes.retryNow() },
+    scope,
+  );
   const volumes = new PodVolumes(scope, {
     clock,
     log,
@@ -74,6 +80,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
     recordEvent,
     random,
     podsDir,
+    files,
     kinds: storage === undefined ? kinds : [...kinds, storage.csi],
     objects,
     trustBundles,
@@ -95,7 +102,7 @@ export async function startVolumes(parts: VolumeParts, scope: TaskScope): Promis
 }
 
 async function startStorageIfAny(
-  parts: VolumeParts & Pick<StorageParts, "random" | "tokens" | "onNews">,
+  parts: VolumeParts & Pick<StorageParts, "random" | "tokens" | "files" | "onNews">,
   scope: TaskScope,
 ): Promise<Storage | undefined> {
   const { cluster, config, node } = parts;

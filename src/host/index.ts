@@ -2,6 +2,7 @@
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
+export { foreignMountOf } from "./foreign-mounts.ts";
 export {
   type DirectoryEntry,
   type FileName,

@@ -3,6 +3,8 @@ import { loadSyscalls, mountFlags } from "./syscalls.ts";
 
 export interface Mount {
   readonly mountPoint: string;
+  /** `major:minor` of the file system. */
+  readonly device: string;
   /** The directory of the file system that is mounted there. */
   readonly root: string;
   readonly fsType: string;
@@ -22,11 +24,12 @@ export function parseMountInfo(text: string): readonly Mount[] {
   const mounts: Mount[] = [];
   for (const line of text.split("\n")) {
     const [before = "", after] = line.split(" - ");
-    const [, , , mountRoot, mountPoint, options, ...tags] = before.split(" ");
+    const [, , device = "", mountRoot, mountPoint, options, ...tags] = before.split(" ");
     const [fsType, source, superOptions] = (after ?? "").split(" ");
     if (mountRoot === undefined || mountPoint === undefined || fsType === undefined || fsType === "") continue;
     mounts.push({
       mountPoint: decodeOctal(mountPoint),
+      device,
       root: decodeOctal(mountRoot),
       fsType,
       source: decodeOctal(source ?? ""),

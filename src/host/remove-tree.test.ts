@@ -87,7 +87,7 @@ for (const kind of ["tmpfs", "bind of the same file system"] as const) {
       assert.equal(await isMountPoint(point), true);
       assert.equal(await isMountPoint(root), false);
     } finally {
-      calls.unmount(point, unmountFlags.detach);
+      await calls.unmount(point, unmountFlags.detach);
     }
     await removeTree(root);
   });

@@ -181,10 +181,10 @@ test("mounts: a private directory becomes shared once, a shared one is left alon
       assert.equal(mountOf(target, await readMounts())?.propagation.shared, true);
       assert.equal(await makeShared(target), "was shared");
     } finally {
-      calls.unmount(target, unmountFlags.detach);
+      await calls.unmount(target, unmountFlags.detach);
     }
   } finally {
-    calls.unmount(target, unmountFlags.detach);
+    await calls.unmount(target, unmountFlags.detach);
   }
 });
 
@@ -199,10 +199,29 @@ test("mounts: a bind mount can be made read-only", { skip: cannotMount }, async 
     assert.throws(() => writeFileSync(join(target, "x"), ""), /EROFS/);
     writeFileSync(join(source, "x"), "");
   } finally {
-    calls.unmount(target, 0);
+    await calls.unmount(target, 0);
   }
-  assert.throws(
-    () => calls.unmount(target, 0),
+  await assert.rejects(
+    calls.unmount(target, 0),
     (error) => error instanceof SyscallError && error.code === "EINVAL" && error.message.includes(target),
   );
+});
+
+test("mounts: the event loop goes on while much memory is freed", { skip: cannotMount }, async () => {
+  const calls = await loadSyscalls();
+  const target = join(directory, "large");
+  mkdirSync(target);
+  calls.mount("tmpfs", target, "tmpfs", 0, "size=256m");
+  writeFileSync(join(target, "x"), Buffer.alloc(128 << 20, 1));
+  let turns = 0;
+  let isOver = false;
+  const unmounted = calls.unmount(target, 0).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await new Promise((resolve) => setImmediate(resolve));
+    turns++;
+  }
+  await unmounted;
+  assert.ok(turns > 10, `${turns} turns of the event loop`);
 });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { getSystemErrorMap } from "node:util";
 import { Limiter } from "../base/index.ts";
 
@@ -12,7 +13,8 @@ export interface Syscalls {
   getOpenFileLimit(): OpenFileLimit;
   setOpenFileLimit(limit: OpenFileLimit): void;
   mount(source: string, target: string, fsType: string, flags: number, data?: string): void;
-  unmount(target: string, flags: number): void;
+  /** Off the event loop: what is in memory is freed, and what is not on the disk yet goes there. */
+  unmount(target: string, flags: number): Promise<void>;
   setExtendedAttribute(path: string, name: string, value: string): void;
   /** Sends one datagram to a unix socket; a leading `@` names an abstract one. */
   sendDatagram(socketPath: string, payload: string): void;
@@ -71,7 +73,11 @@ export class SyscallError extends Error {
 
 // They run on Node's few threads, one after the other; the library refuses to queue more than 256.
 const offLoopCalls = new Limiter(32);
+// Freeing gigabytes takes seconds; the other threads stay for everybody else.
+const unmounts = new Limiter(2);
 const never = new AbortController().signal;
+// Each that waits listens; Node would take more than ten for a leak.
+setMaxListeners(0, never);
 
 interface AsyncCall {
   readonly async: (...args: unknown[]) => void;
@@ -93,7 +99,7 @@ async function bind(): Promise<Syscalls> {
   const mount: (source: string, target: string, type: string, flags: number, data: string | null) => number = libc.func(
     "int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)",
   );
-  const umount2: (target: string, flags: number) => number = libc.func("int umount2(const char *target, int flags)");
+  const umount2 = libc.func("int umount2(const char *target, int flags)");
   const setxattr: (path: string, name: string, value: Buffer, size: number, flags: number) => number = libc.func(
     "int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)",
   );
@@ -154,7 +160,10 @@ async function bind(): Promise<Syscalls> {
     },
     mount: (source, target, fsType, flags, data) =>
       void check(`mount ${source} on ${target}`, mount(source, target, fsType, flags, data ?? null)),
-    unmount: (target, flags) => void check(`unmount ${target}`, umount2(target, flags)),
+    unmount: async (target, flags) => {
+      const text = `unmount ${target}`;
+      await unmounts.run(() => offLoop(text, umount2, [target, flags]), never);
+    },
     setExtendedAttribute(path, name, value) {
       const bytes = Buffer.from(value);
       check(`setxattr ${name} of ${path}`, setxattr(path, name, bytes, bytes.length, 0));

@@ -1,4 +1,5 @@
 // Volumes of pods: what is wanted and what is mounted, the tasks between them, and one file per kind of volume.
+export { VolumeFiles } from "./apart/volume-files.ts";
 export { CsiVolumes } from "./csi/csi-kind.ts";
 export type { CsiCluster, CsiPorts, ResizeReport } from "./csi/ports.ts";
 export type { Claims } from "./engine/claims.ts";

@@ -49,7 +49,7 @@ describe("how volumes are mounted", () => {
       path,
       async remove() {
         const inside = (await readMounts()).map(({ mountPoint }) => mountPoint).filter((at) => at.startsWith(path));
-        for (const point of inside.toReversed()) calls.unmount(point, 0);
+        for (const point of inside.toReversed()) await calls.unmount(point, 0);
       },
     };
   }

@@ -231,7 +231,7 @@ export class TestCsiDriver implements AsyncDisposable {
   }
 
   async #unstage({ stagingTargetPath }: NodeUnstageVolumeRequest): Promise<object> {
-    if (await isMountPoint(stagingTargetPath)) (await loadSyscalls()).unmount(stagingTargetPath, 0);
+    if (await isMountPoint(stagingTargetPath)) await (await loadSyscalls()).unmount(stagingTargetPath, 0);
     return {};
   }
 
@@ -255,7 +255,7 @@ export class TestCsiDriver implements AsyncDisposable {
 
   async #unpublish({ targetPath }: NodeUnpublishVolumeRequest): Promise<object> {
     if (this.forgetsToUnmount) return {};
-    if (await isMountPoint(targetPath)) (await loadSyscalls()).unmount(targetPath, 0);
+    if (await isMountPoint(targetPath)) await (await loadSyscalls()).unmount(targetPath, 0);
     const found = await stat(targetPath).catch(() => undefined);
     if (found?.isDirectory()) await rmdir(targetPath);
     else if (found !== undefined) await unlink(targetPath);

@@ -5,7 +5,7 @@ import { silentLogger, systemClock } from "../../src/base/index.ts";
 import { runTool } from "../../src/host/index.ts";
 import { type IdentifiedPod, type PersistentVolumeSpec, uidOf, type Volume } from "../../src/model/index.ts";
 import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
-import { CsiVolumes, TokenManager, VolumeError } from "../../src/volumes/index.ts";
+import { CsiVolumes, TokenManager, VolumeError, VolumeFiles } from "../../src/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { MemoryClaims } from "./memory-claims.ts";
@@ -121,6 +121,7 @@ export class CsiNode implements AsyncDisposable {
       random: Math.random,
       recordEvent: ({ metadata }, event) => this.node.events.push({ ...event, pod: metadata.name }),
       run: runTool,
+      files: new VolumeFiles({ clock: systemClock, rootDir: this.node.root }),
       drivers: this.drivers,
       cluster: this.cluster,
       tokens: new TokenManager({

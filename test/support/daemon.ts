@@ -67,7 +67,7 @@ export class DaemonHome implements AsyncDisposable {
     for (const daemon of this.#daemons) await daemon.kill();
     const calls = await loadSyscalls();
     for (const { mountPoint } of [...(await readMounts())].reverse()) {
-      if (mountPoint.startsWith(`${this.directory}/`)) calls.unmount(mountPoint, unmountFlags.detach);
+      if (mountPoint.startsWith(`${this.directory}/`)) await calls.unmount(mountPoint, unmountFlags.detach);
     }
     rmSync(this.directory, { recursive: true, force: true });
   }

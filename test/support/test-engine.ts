@@ -13,7 +13,7 @@ import { StartError } from "../../src/runtime/index.ts";
 import { exampleContext } from "../../src/runtime/mapping/example-context.ts";
 import { Figures } from "../../src/server/index.ts";
 import { PodMux, type PodSource, type Provisional } from "../../src/sources/index.ts";
-import { PodVolumes, type VolumeKind } from "../../src/volumes/index.ts";
+import { PodVolumes, VolumeFiles, type VolumeKind } from "../../src/volumes/index.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 
 export interface TestEngineOptions {
@@ -199,6 +199,7 @@ export class TestEngine implements AsyncDisposable {
       recordEvent,
       random: () => 0.5,
       podsDir: join(rootDir, "pods"),
+      files: new VolumeFiles({ clock, rootDir }),
       kinds: this.#options.volumeKinds ?? [],
       objects: undefined,
       trustBundles: undefined,

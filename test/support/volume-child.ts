@@ -7,7 +7,7 @@ import { silentLogger, systemClock } from "../../src/base/index.ts";
 import { runTool } from "../../src/host/index.ts";
 import { type IdentifiedPod, type PodUid, uidOf } from "../../src/model/index.ts";
 import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
-import { CsiVolumes, TokenManager } from "../../src/volumes/index.ts";
+import { CsiVolumes, TokenManager, VolumeFiles } from "../../src/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { MemoryClaims } from "./memory-claims.ts";
 import { eventually, podWithVolumes, VolumeNode } from "./volume-node.ts";
@@ -35,6 +35,7 @@ const node: VolumeNode = VolumeNode.at(root, {
       random: Math.random,
       recordEvent() {},
       run: runTool,
+      files: new VolumeFiles({ clock, rootDir: root }),
       drivers,
       cluster,
       tokens: new TokenManager({ request: undefined, clock, log, random: Math.random }),

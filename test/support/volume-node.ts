@@ -20,7 +20,7 @@ import type {
   TrustBundles,
   VolumeKind,
 } from "../../src/volumes/index.ts";
-import { nodeKinds, objectsBy, PodVolumes, TokenManager } from "../../src/volumes/index.ts";
+import { nodeKinds, objectsBy, PodVolumes, TokenManager, VolumeFiles } from "../../src/volumes/index.ts";
 import { MemoryObjects } from "./memory-objects.ts";
 
 export interface VolumeNodeOptions {
@@ -34,6 +34,8 @@ export interface VolumeNodeOptions {
   readonly memoryBytes?: bigint;
   readonly run?: RunTool;
   readonly withImages?: boolean;
+  /** How long a file system may be silent. */
+  readonly silenceMs?: number;
 }
 
 /** The volume engine with a directory of its own, and what it said and asked for; the agent around it is missing. */
@@ -121,7 +123,9 @@ export class VolumeNode implements AsyncDisposable {
     const tokens = new TokenManager({ request: requestToken, clock, log, random });
     const recordEvent: PodVolumesPorts["recordEvent"] = ({ metadata }, event) =>
       this.events.push({ ...event, pod: metadata.name });
+    const files = new VolumeFiles({ clock, rootDir: this.root, silenceMs: this.#options.silenceMs });
     const ports: NodeVolumePorts = {
+      files,
       clock,
       log,
       random,
@@ -137,6 +141,7 @@ export class VolumeNode implements AsyncDisposable {
       withImages: this.#options.withImages ?? false,
     };
     return new PodVolumes(this.#scope, {
+      files,
       clock,
       log,
       ledger,

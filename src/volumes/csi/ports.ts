@@ -9,6 +9,7 @@ import type {
   VolumeAttachment,
 } from "../../model/index.ts";
 import type { CsiClient } from "../../plugins/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { TokenManager } from "../objects/tokens.ts";
 
 /** Port: what the cluster says of storage; undefined when there is no such object. */
@@ -35,6 +36,7 @@ export interface CsiPorts {
   readonly random: () => number;
   readonly recordEvent: RecordPodEvent;
   readonly run: RunTool;
+  readonly files: VolumeFiles;
   readonly drivers: { client(driver: string): CsiClient };
   readonly cluster: CsiCluster;
   readonly tokens: TokenManager;

@@ -31,7 +31,8 @@ export async function stage(
   const { volume, specName, form, client, capabilities, publishContext, group } = request;
   const { target, record } = placesOf(volume, specName, form, ports.pluginsDir);
   try {
-    await mkdir(target, { recursive: true, mode: 0o750 });
+    // One that is staged already is not asked whether it is a directory: it may not answer.
+    if (!(await isMountPoint(target))) await mkdir(target, { recursive: true, mode: 0o750 });
     if (!capabilities.stage) return "";
     const secrets = await secretsOf(volume.stageSecret, ports, signal);
     if (form === "filesystem") {

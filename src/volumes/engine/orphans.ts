@@ -1,5 +1,5 @@
 import { rmdir } from "node:fs/promises";
-import { explain } from "../../base/index.ts";
+import { type Clock, explain, unlessAborted, withDeadline } from "../../base/index.ts";
 import { HeldDirectory, isMissing, removeTreeIn } from "../../host/index.ts";
 import type { PodUid } from "../../model/index.ts";
 import type { PodPlaces } from "./places.ts";
@@ -13,23 +13,31 @@ export interface OrphanReport {
 const neverRecursively = new Set(["volumes", "volumeDevices", "volume-subpaths"]);
 
 const entriesAtOnce = 256;
+// Millions of files take their time; a server that is away has been given up on before.
+const patienceMs = 5 * 60_000;
 
 export async function cleanOrphanedPods(
   ports: {
     readonly places: PodPlaces;
     readonly isKnown: (uid: PodUid) => boolean;
     readonly release: (uid: PodUid) => Promise<void>;
+    readonly clock: Clock;
   },
   signal: AbortSignal,
 ): Promise<OrphanReport> {
   const removed: PodUid[] = [];
   const problems: { uid: PodUid; message: string }[] = [];
+  const remove = async (uid: PodUid): Promise<void> => {
+    await ports.release(uid);
+    await removePodDirectory(ports.places.pod(uid));
+  };
+  const late = (): Error => new Error(`its volumes are still being removed after ${patienceMs / 60_000} minutes`);
   for (const uid of await ports.places.uids()) {
     signal.throwIfAborted();
     if (ports.isKnown(uid)) continue;
     try {
-      await ports.release(uid);
-      await removePodDirectory(ports.places.pod(uid));
+      // One whose file system hangs is left to it: the others can go.
+      await withDeadline(ports.clock, patienceMs, late, signal, (bounded) => unlessAborted(remove(uid), bounded));
       removed.push(uid);
     } catch (error) {
       signal.throwIfAborted();

@@ -250,7 +250,7 @@ test("orphans: a file of an unknown kind of volume, or a live mount in one, is n
     assert.equal(await readFile(join(mounted, "precious"), "utf8"), "2");
     assert.equal(await isMountPoint(mounted), true);
   } finally {
-    calls.unmount(mounted, unmountFlags.detach);
+    await calls.unmount(mounted, unmountFlags.detach);
   }
 });
 
@@ -272,7 +272,7 @@ test("orphans: what else lies in a pod's directory goes, but nothing below a mou
     assert.match(problems[0]?.message ?? "", /cannot delete directory .*uid-b\/containers\/main: it is a mount point/);
     assert.equal(await readFile(join(elsewhere, "precious"), "utf8"), "1");
   } finally {
-    calls.unmount(join(busy, "containers/main"), unmountFlags.detach);
+    await calls.unmount(join(busy, "containers/main"), unmountFlags.detach);
   }
 });
 

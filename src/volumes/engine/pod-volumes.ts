@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { type Clock, explain, KeyedWorkers, type Ledger, type Logger, type TaskScope } from "../../base/index.ts";
 import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../model/index.ts";
 import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { Need, VolumeKind, VolumeSource } from "../kinds/kind.ts";
-import { createSubPath, mountSubPath } from "../mounting/sub-paths.ts";
 import { keyOf, type ObjectRef, type Objects } from "../objects/ports.ts";
 import type { TrustBundles } from "../objects/trust-bundles.ts";
 import type { MeasuredVolume } from "../stats/pod-usage.ts";
@@ -23,6 +23,7 @@ export interface PodVolumesPorts {
   readonly random: () => number;
   readonly podsDir: string;
   readonly kinds: readonly VolumeKind[];
+  readonly files: VolumeFiles;
   readonly objects: Objects | undefined;
   readonly trustBundles: TrustBundles | undefined;
   /** Undefined without an API server. */
@@ -60,7 +61,7 @@ export class PodVolumes {
     this.#places = new PodPlaces(ports.podsDir);
     this.#runs = new KeyedWorkers(scope, (key, signal) => this.#run(key, signal));
     this.subPaths = {
-      create: ({ volumePath, subPath }) => createSubPath(volumePath, subPath),
+      create: (request) => this.#createSubPath(request),
       prepare: (request) => this.#prepareSubPath(request),
     };
     ports.objects?.onChange((ref) => this.#changed(keyOf(ref)));
@@ -157,7 +158,7 @@ export class PodVolumes {
   async cleanOrphans(known: ReadonlySet<PodUid>, signal: AbortSignal): Promise<OrphanReport> {
     const isKnown = (uid: PodUid): boolean => known.has(uid) || this.#entries.has(uid) || this.#releases.has(uid);
     const report = await cleanOrphanedPods(
-      { places: this.#places, isKnown, release: (uid) => this.unmount(uid, signal) },
+      { places: this.#places, isKnown, release: (uid) => this.unmount(uid, signal), clock: this.#ports.clock },
       signal,
     );
     for (const kind of this.#ports.kinds) {
@@ -306,8 +307,14 @@ export class PodVolumes {
     const uid = uidOf(pod);
     const specName = this.#entries.get(uid)?.tasks.get(volumeName)?.place?.specName ?? volumeName;
     const target = join(this.#places.subPaths(uid), specName, containerName, String(mountIndex));
-    await mountSubPath(volumePath, subPath, target);
+    const path = join(volumePath, subPath);
+    await this.#ports.files.run("mountSubPath", { volumePath, subPath, target }, { path, owner: uid }, never);
     return target;
+  }
+
+  async #createSubPath({ pod, volumePath, subPath }: SubPathRequest): Promise<void> {
+    const task = { path: join(volumePath, subPath), owner: uidOf(pod) };
+    await this.#ports.files.run("createSubPath", { volumePath, subPath }, task, never);
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Clock, Logger } from "../../base/index.ts";
 import type { WalkTurns } from "../../host/index.ts";
 import { containersOf, type RecordPodEvent, type ResourceAmounts, type Volume } from "../../model/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import { writeAtomically } from "../content/atomic-writer.ts";
 import type { Content } from "../content/content.ts";
 import type { Objects } from "../objects/ports.ts";
@@ -27,6 +28,7 @@ export interface ApiDataPorts extends NodeMemory {
   /** Undefined: the gate is off, or there is no API server. */
   readonly trustBundles: TrustBundles | undefined;
   readonly walks: WalkTurns;
+  readonly files: VolumeFiles;
 }
 
 export interface ApiDataSpec {
@@ -66,7 +68,12 @@ export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind 
         }
         await makeNestedMountPoints(wanted);
         const give = (): Promise<void> =>
-          giveToPodGroup({ wanted, path: directory, readOnly: true, policy: "Always" }, context, ports, signal);
+          giveToPodGroup(
+            { wanted, path: directory, readOnly: true, policy: "Always", isOurs: true },
+            context,
+            ports,
+            signal,
+          );
         const result = await writeAtomically(directory, content, {
           now: () => ports.clock.now(),
           random: ports.random,

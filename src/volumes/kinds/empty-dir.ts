@@ -29,7 +29,12 @@ export function emptyDirKind(ports: NodeMemory & OwnershipPorts & { readonly wal
       if (!(await isScratchReady(scratch, medium))) {
         await makeScratch(wanted, medium);
         // Errors of single files are ignored: the directory is new, and what a crash left in it is the pod's own.
-        await giveToPodGroup({ wanted, path: directory, readOnly: false, policy: "Always" }, context, ports, signal);
+        await giveToPodGroup(
+          { wanted, path: directory, readOnly: false, policy: "Always", isOurs: true },
+          context,
+          ports,
+          signal,
+        );
         await markScratchReady(scratch);
       }
       return { volume: { type: "filesystem", hostPath: directory, readOnly: false, relabel: true } };

@@ -7,6 +7,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { podWithVolumes } from "../../../test/support/volume-node.ts";
 import { silentLogger } from "../../base/index.ts";
 import { type PodEvent, uidOf } from "../../model/index.ts";
+import { VolumeFiles } from "../apart/volume-files.ts";
 import { giveToPodGroup } from "./group-ownership.ts";
 import type { WantedVolume } from "./kind.ts";
 
@@ -40,9 +41,14 @@ test(
       const events: PodEvent[] = [];
       const progress: string[] = [];
       const walk = giveToPodGroup(
-        { wanted, path: directory, readOnly: false },
+        { wanted, path: directory, readOnly: false, isOurs: true },
         { progress: (text) => progress.push(text) },
-        { clock, log: silentLogger, recordEvent: (_, event) => events.push(event) },
+        {
+          clock,
+          log: silentLogger,
+          recordEvent: (_, event) => events.push(event),
+          files: new VolumeFiles({ clock, rootDir: "/" }),
+        },
         never,
       );
       // Time goes by faster than the files.

@@ -1,12 +1,14 @@
 import type { Clock, Logger } from "../../base/index.ts";
 import type { RecordPodEvent } from "../../model/index.ts";
-import { giveToGroup } from "../content/ownership.ts";
+import type { JobNews } from "../apart/file-jobs.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { SetUpContext, WantedVolume } from "./kind.ts";
 
 export interface OwnershipPorts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly recordEvent: RecordPodEvent;
+  readonly files: VolumeFiles;
 }
 
 const firstWordMs = 30_000;
@@ -22,9 +24,11 @@ export async function giveToPodGroup(
     readonly readOnly: boolean;
     /** Undefined: as the pod says. */
     readonly policy?: "Always" | undefined;
+    /** A directory that we have made ourselves; what else may be anywhere, and never answer. */
+    readonly isOurs?: boolean;
   },
   context: Pick<SetUpContext, "progress">,
-  { clock, log, recordEvent }: OwnershipPorts,
+  { clock, log, recordEvent, files: volumeFiles }: OwnershipPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const { wanted, path, readOnly } = request;
@@ -47,22 +51,18 @@ export async function giveToPodGroup(
     tick();
   });
   try {
-    const result = await giveToGroup(
-      path,
-      { gid, readOnly, policy },
-      {
-        onFiles(count) {
-          files = count;
-          context.progress(`giving files to group ${gid}: ${count} done`);
-        },
-        onProblem(problemPath, message) {
-          // One line tells what is wrong; a million would say no more.
-          if (problems++ < 3)
-            log.warn("Cannot give a file of a volume to its group", { path: problemPath, gid, message });
-        },
-      },
-      signal,
-    );
+    const tell = (news: JobNews): void => {
+      if ("files" in news) {
+        files = news.files;
+        context.progress(`giving files to group ${gid}: ${files} done`);
+      } else if (problems++ < 3) {
+        // One line tells what is wrong; a million would say no more.
+        log.warn("Cannot give a file of a volume to its group", { gid, ...news.problem });
+      }
+    };
+    const task = { path: request.isOurs === true ? undefined : path, owner: wanted.uid, tell };
+    const ownership = { gid, readOnly, policy } as const;
+    const result = await volumeFiles.run("giveToGroup", { root: path, ownership }, task, signal);
     if (problems > 3) log.warn("More files of a volume kept their group", { path, gid, count: problems });
     if (result !== "skipped") log.debug(3, "Volume given to its group", { path, gid, files: result.files });
   } finally {

@@ -6,7 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { podWithVolumes } from "../../../test/support/volume-node.ts";
+import { systemClock } from "../../base/index.ts";
 import { uidOf } from "../../model/index.ts";
+import { VolumeFiles } from "../apart/volume-files.ts";
 import { hostPathKind } from "./host-path.ts";
 
 let directory: string;
@@ -28,7 +30,8 @@ async function setUp(path: string, type?: string) {
   const volume = { name: "v", hostPath: { path, ...(type !== undefined && { type }) } };
   const pod = podWithVolumes([volume]);
   const place = { uid: uidOf(pod), specName: "v", form: "filesystem", directory: "", markers: "" } as const;
-  return hostPathKind.setUp(
+  const files = new VolumeFiles({ clock: systemClock, rootDir: "/" });
+  return hostPathKind({ files }).setUp(
     { ...place, pod, name: "v", source: { type: "inline", volume } },
     { isFirst: true, progress() {}, againAt() {} },
     new AbortController().signal,

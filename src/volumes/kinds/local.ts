@@ -1,14 +1,15 @@
-import { mkdir, readdir, rmdir, stat } from "node:fs/promises";
+import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, type Logger, SerialByKey } from "../../base/index.ts";
 import { isMissing, isMountPoint, type RunTool } from "../../host/index.ts";
 import type { PersistentVolume, RecordPodEvent } from "../../model/index.ts";
+import type { OutputOf } from "../apart/file-jobs.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import { mountOptionsOf } from "../engine/claims.ts";
-import { bindMount } from "../mounting/bind.ts";
 import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import { formatAndMount } from "../mounting/disk.ts";
-import { unmountAllAt } from "../mounting/unmount.ts";
-import { usageOfDevice, usageOfFileSystem } from "../stats/disk-usage.ts";
+import { unmountAllAt, unmountPatiently } from "../mounting/unmount.ts";
+import { usageOfDevice } from "../stats/disk-usage.ts";
 import { giveToPodGroup } from "./group-ownership.ts";
 import {
   type SetUpContext,
@@ -24,6 +25,7 @@ export interface LocalPorts {
   readonly log: Logger;
   readonly recordEvent: RecordPodEvent;
   readonly run: RunTool;
+  readonly files: VolumeFiles;
   /** `<root>/pods` and `<root>/plugins`. */
   readonly podsDir: string;
   readonly pluginsDir: string;
@@ -42,8 +44,9 @@ export function localKind(ports: LocalPorts): VolumeKind {
     matches: (source) => source.type === "claim" && source.persistent.spec?.local !== undefined,
     setUp: (wanted, context, signal) => turns.run(wanted.specName, () => local.setUp(wanted, context, signal)),
     tearDown: (place, signal) => turns.run(place.specName, () => local.tearDown(place, signal)),
-    measure: ({ directory, form }) => (form === "block" ? usageOfDevice(directory) : usageOfFileSystem(directory)),
-    cleanUp: () => local.cleanUp((name, work) => turns.run(name, work)),
+    measure: ({ directory, form, uid }, signal) =>
+      form === "block" ? usageOfDevice(directory) : ports.files.usage(directory, uid, signal),
+    cleanUp: (signal) => local.cleanUp((name, work) => turns.run(name, work), signal),
   };
 }
 
@@ -59,11 +62,12 @@ class LocalVolumes {
     if (source.type !== "claim") throw new Error("a local volume is always behind a claim");
     const { persistent, readOnly } = source;
     if (form === "block") return this.#setUpBlock(wanted, persistent, readOnly, signal);
-    const origin = await this.#origin(persistent, wanted.specName, signal);
+    const origin = await this.#origin(persistent, wanted, signal);
     const options = [...mountOptionsOf(persistent), ...(readOnly ? ["ro"] : [])];
     if (!(await isMountPoint(directory))) {
       await mkdir(directory, { recursive: true, mode: 0o750 });
-      await bindMount(origin, directory, options);
+      const input = { source: origin, target: directory, options };
+      await this.#ports.files.run("bindMount", input, { path: origin, owner: wanted.uid }, signal);
       await this.#own(wanted, directory, readOnly, context, signal);
     }
     return { volume: { type: "filesystem", hostPath: directory, readOnly, relabel: true } };
@@ -83,7 +87,7 @@ class LocalVolumes {
       await giveToPodGroup({ wanted, path, readOnly }, context, this.#ports, signal);
       return;
     }
-    const found = await stat(path);
+    const found = await this.#lookAt(path, wanted.uid, signal);
     if (found.gid === gid) return;
     const message = `The requested fsGroup is ${gid}, but the volume ${wanted.specName} has GID ${found.gid}. The volume may not be shareable.`;
     this.#ports.recordEvent(wanted.pod, { type: "Warning", reason: "AlreadyMountedVolume", message });
@@ -96,7 +100,8 @@ class LocalVolumes {
     signal: AbortSignal,
   ): Promise<SetUpResult> {
     const { path = "" } = persistent.spec?.local ?? {};
-    if (!(await stat(path)).isBlockDevice()) throw new StepError("MapPodDevice", `${path} is not a block device`);
+    if (!(await this.#lookAt(path, wanted.uid, signal)).isBlockDevice)
+      throw new StepError("MapPodDevice", `${path} is not a block device`);
     await mapBlockDevice(path, this.#mapping(wanted), this.#ports.run, signal);
     for (const event of mappingEvents(wanted.specName, this.#mapping(wanted))) {
       this.#ports.recordEvent(wanted.pod, event);
@@ -105,13 +110,18 @@ class LocalVolumes {
   }
 
   /** Where the content is: the directory itself, or the place where its disk is mounted. */
-  async #origin(persistent: PersistentVolume, name: string, signal: AbortSignal): Promise<string> {
+  async #origin(
+    persistent: PersistentVolume,
+    { specName: name, uid }: WantedVolume,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { path = "", fsType } = persistent.spec?.local ?? {};
-    const found = await stat(path).catch((error: unknown) => {
+    const found = await this.#lookAt(path, uid, signal).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
       throw new StepError("NewMounter initialization", `path "${path}" does not exist`, error);
     });
-    if (found.isDirectory()) return path;
-    if (!found.isBlockDevice()) {
+    if (found.isDirectory) return path;
+    if (!found.isBlockDevice) {
       throw new StepError("MountDevice", "only directory and block device are supported");
     }
     const mounted = this.#diskPath(name);
@@ -139,23 +149,32 @@ class LocalVolumes {
     }
     await unmountAllAt(place.directory);
     await rmdir(place.directory).catch(ignoreMissing);
-    if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(place.specName);
+    if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(place.specName, signal);
   }
 
   /** Disks that are mounted although no pod uses them any more: the agent ended between the two steps. */
-  async cleanUp(inTurn: (name: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
+  async cleanUp(
+    inTurn: (name: string, work: () => Promise<void>) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     for (const name of await namesIn(join(this.#ports.pluginsDir, plugin, "mounts"))) {
       await inTurn(name, async () => {
         const place = { uid: "", specName: name };
-        if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(name);
+        if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(name, signal);
       });
     }
   }
 
-  async #unmountDisk(name: string): Promise<void> {
+  /** By a program, which may wait in our place: what is not on the disk yet goes there first. */
+  async #unmountDisk(name: string, signal: AbortSignal): Promise<void> {
     const mounted = this.#diskPath(name);
+    if (await isMountPoint(mounted)) await unmountPatiently(mounted, this.#ports, signal);
     await unmountAllAt(mounted);
     await rmdir(mounted).catch(ignoreMissing);
+  }
+
+  #lookAt(path: string, owner: string, signal: AbortSignal): Promise<OutputOf<"lookAt">> {
+    return this.#ports.files.run("lookAt", { path }, { path, owner }, signal);
   }
 
   #diskPath(name: string): string {
@@ -172,8 +191,9 @@ class LocalVolumes {
     const users: string[] = [];
     for (const pod of await namesIn(this.#ports.podsDir)) {
       if (pod === uid) continue;
-      const path = join(this.#ports.podsDir, pod, "volumes", plugin.replaceAll("/", "~"), specName);
-      if (await exists(path)) users.push(pod);
+      // Only its name is looked for: what is mounted there may not answer.
+      const names = await namesIn(join(this.#ports.podsDir, pod, "volumes", plugin.replaceAll("/", "~")));
+      if (names.includes(specName)) users.push(pod);
     }
     return users;
   }
@@ -184,16 +204,6 @@ async function namesIn(directory: string): Promise<readonly string[]> {
     if (isMissing(error)) return [];
     throw error;
   });
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (isMissing(error)) return false;
-      throw error;
-    },
-  );
 }
 
 function ignoreMissing(error: unknown): void {

@@ -2,19 +2,19 @@ import { mkdir, rmdir } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import type { Clock } from "../../base/index.ts";
 import { isMissing, isMountPoint, type RunTool } from "../../host/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import { mountOptionsOf } from "../engine/claims.ts";
-import { usageOfFileSystem } from "../stats/disk-usage.ts";
+import { unmountPatiently } from "../mounting/unmount.ts";
 import type { VolumeKind, VolumeSource } from "./kind.ts";
 
 export interface NfsPorts {
   readonly run: RunTool;
   readonly clock: Clock;
+  readonly files: VolumeFiles;
 }
 
-const unmountMs = 60_000;
-
 /** A directory of a file server. Programs mount it: they know how to talk to the server, and may hang in our place. */
-export function nfsKind({ run, clock }: NfsPorts): VolumeKind {
+export function nfsKind({ run, clock, files }: NfsPorts): VolumeKind {
   return {
     plugin: "kubernetes.io/nfs",
     takesMountOptions: true,
@@ -38,31 +38,14 @@ export function nfsKind({ run, clock }: NfsPorts): VolumeKind {
       }
       return { volume: { type: "filesystem", hostPath: directory, readOnly, relabel: false } };
     },
-    measure: ({ directory }) => usageOfFileSystem(directory),
+    measure: ({ directory, uid }, signal) => files.usage(directory, uid, signal),
     async tearDown({ directory }, signal) {
-      if (await isMountPoint(directory)) await unmountServer(directory, { run, clock }, signal);
+      if (await isMountPoint(directory)) await unmountPatiently(directory, { run, clock }, signal);
       await rmdir(directory).catch((error: unknown) => {
         if (!isMissing(error)) throw error;
       });
     },
   };
-}
-
-/** A server that is away would keep us waiting for ever; after a minute we insist. */
-async function unmountServer(directory: string, { run, clock }: NfsPorts, signal: AbortSignal): Promise<void> {
-  const patience = new AbortController();
-  const stop = (): void => patience.abort(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  const timer = clock.after(unmountMs, () => patience.abort(new Error("the file server does not answer")));
-  try {
-    await run("umount", [directory], patience.signal);
-  } catch (error) {
-    if (signal.aborted || !patience.signal.aborted) throw error;
-    await run("umount", ["-f", directory], signal);
-  } finally {
-    timer.cancel();
-    signal.removeEventListener("abort", stop);
-  }
 }
 
 function sourceOf(source: VolumeSource): { server: string; path: string; readOnly?: boolean | undefined } | undefined {

@@ -1,4 +1,5 @@
 import { type RunTool, WalkTurns } from "../../host/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { ApiDataPorts } from "./api-data.ts";
 import { configMapKind, downwardApiKind, secretKind } from "./config-data.ts";
 import { emptyDirKind } from "./empty-dir.ts";
@@ -12,6 +13,7 @@ import { removeScratch } from "./scratch.ts";
 
 export interface NodeVolumePorts extends Omit<ApiDataPorts, "walks"> {
   readonly run: RunTool;
+  readonly files: VolumeFiles;
   /** `<root>/pods` and `<root>/plugins`. */
   readonly podsDir: string;
   readonly pluginsDir: string;
@@ -36,7 +38,7 @@ export function nodeKinds(given: NodeVolumePorts): readonly VolumeKind[] {
   const ports = { ...given, walks: new WalkTurns(given.clock) };
   return [
     emptyDirKind(ports),
-    hostPathKind,
+    hostPathKind(ports),
     configMapKind(ports),
     secretKind(ports),
     downwardApiKind(ports),

@@ -322,7 +322,7 @@ test("local disk: formatted once, mounted once for all pods, and let go after th
   await node.volumes.mount(a, never);
   assert.equal(await readFile(join(disk, "kept"), "utf8"), "1");
   // The agent ends between the pod's part and the disk's: the next one lets the disk go.
-  (await loadSyscalls()).unmount(node.volumePath(uidOf(a), "kubernetes.io/local-volume", "pv-c"), 0);
+  await (await loadSyscalls()).unmount(node.volumePath(uidOf(a), "kubernetes.io/local-volume", "pv-c"), 0);
   await rm(join(node.podsDir, uidOf(a)), { recursive: true });
   await node.restart();
   await node.volumes.cleanOrphans(new Set(), never);
@@ -369,7 +369,7 @@ function fileServer(commands: string[][]): RunTool {
     commands.push([program, ...args]);
     const target = args.at(-1) ?? "";
     const calls = await loadSyscalls();
-    if (program === "umount") calls.unmount(target, 0);
+    if (program === "umount") await calls.unmount(target, 0);
     else if (args.some((arg) => arg.startsWith("away:")))
       throw new ToolError(program, args, 32, "Connection refused", undefined);
     else calls.mount("tmpfs", target, "tmpfs", 0, "size=1m");

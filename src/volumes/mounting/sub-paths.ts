@@ -1,17 +1,5 @@
 import { closeSync, constants, type Stats } from "node:fs";
-import {
-  chmod,
-  type FileHandle,
-  lstat,
-  mkdir,
-  open,
-  readFile,
-  realpath,
-  rmdir,
-  stat,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, type FileHandle, lstat, mkdir, open, realpath, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   HeldDirectory,
@@ -127,8 +115,19 @@ export async function mountSubPath(volumePath: string, subPath: string, target: 
 /** The text of a file inside a volume, read on behalf of the pod that owns the volume. */
 export async function readVolumeFile(volumePath: string, path: string): Promise<string> {
   await using place = await openSubPath(volumePath, path);
-  return await readFile(`/proc/self/fd/${place.fd}`, "utf8");
+  const found = await place.stat();
+  // The pod has put it there: opening a FIFO would wait for ever, and a huge file would take all memory.
+  if (!found.isFile()) throw new SubPathError(`${path} is not a file`);
+  if (found.size > largestFile)
+    throw new SubPathError(`${path} has ${found.size} bytes; at most ${largestFile} are read`);
+  await using file = await open(`/proc/self/fd/${place.fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  const buffer = Buffer.alloc(found.size);
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+  return buffer.toString("utf8", 0, bytesRead);
 }
+
+// As much as an object of the API may hold: what a pod sets its environment from is no larger.
+const largestFile = 1024 * 1024;
 
 interface OpenPlace extends AsyncDisposable {
   readonly fd: number;

@@ -1,9 +1,11 @@
 import { realpath } from "node:fs/promises";
+import { type Clock, withDeadline } from "../../base/index.ts";
 import {
   isMissing,
   isMountPoint,
   loadSyscalls,
   mountFlags,
+  type RunTool,
   readMounts,
   SyscallError,
   unmountFlags,
@@ -23,12 +25,40 @@ export async function unmountAllAt(path: string): Promise<void> {
 async function unmountOne(path: string): Promise<void> {
   const calls = await loadSyscalls();
   try {
-    unlessGone(() => calls.unmount(path, unmountFlags.noFollow));
+    await unlessGone(() => calls.unmount(path, unmountFlags.noFollow));
   } catch (error) {
     if (!(error instanceof SyscallError && error.code === "EBUSY")) throw error;
     calls.mount("none", path, "", mountFlags.private);
     if (!(await unmountWhere(path, (inside) => inside !== ""))) throw error;
-    calls.unmount(path, unmountFlags.noFollow);
+    await calls.unmount(path, unmountFlags.noFollow);
+  }
+}
+
+const unmountMs = 60_000;
+
+/**
+ * Takes off a mount that may have to wait for a disk or a server, by a program that waits in our place. After a minute
+ * we insist.
+ */
+export async function unmountPatiently(
+  path: string,
+  { run, clock }: { readonly run: RunTool; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<void> {
+  const late = new Error(`${path} can't be unmounted: what is mounted there does not answer`);
+  const within = (args: readonly string[]): Promise<string> =>
+    withDeadline(
+      clock,
+      unmountMs,
+      () => late,
+      signal,
+      (bounded) => run("umount", args, bounded),
+    );
+  try {
+    await within([path]);
+  } catch (error) {
+    if (error !== late) throw error;
+    await within(["-f", path]);
   }
 }
 
@@ -51,19 +81,19 @@ async function unmountWhere(path: string, applies: (inside: string) => boolean):
   const calls = await loadSyscalls();
   // A bind mount shares what happens inside it with its origin: taking off what lies deeper would take it off there
   // too, on the host, unless that bond is cut first.
-  for (const point of points) unlessGone(() => calls.mount("none", point, "", mountFlags.private));
+  for (const point of points) await unlessGone(async () => calls.mount("none", point, "", mountFlags.private));
   // Deepest first; of those on one point the last made is on top.
   const depth = (point: string): number => point.split("/").length;
   for (const point of points.toReversed().toSorted((a, b) => depth(b) - depth(a))) {
-    unlessGone(() => calls.unmount(point, unmountFlags.noFollow));
+    await unlessGone(() => calls.unmount(point, unmountFlags.noFollow));
   }
   return true;
 }
 
 /** Mounts come and go with others' help, too; what is not mounted any more needs nothing done. */
-function unlessGone(call: () => void): void {
+async function unlessGone(call: () => Promise<void>): Promise<void> {
   try {
-    call();
+    await call();
   } catch (error) {
     if (!(error instanceof SyscallError && (error.code === "EINVAL" || error.code === "ENOENT"))) throw error;
   }

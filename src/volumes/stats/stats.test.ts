@@ -52,7 +52,7 @@ test("stays on one file system", needsRoot, async () => {
     const { bytes } = await countBelow(root, alone);
     assert.ok(bytes < 1_000_000n, String(bytes));
   } finally {
-    calls.unmount(join(root, "other"), 0);
+    await calls.unmount(join(root, "other"), 0);
   }
 });
 

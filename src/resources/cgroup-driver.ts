@@ -17,6 +17,9 @@ export interface CgroupDriver {
   heal(path: string, values: CgroupValues, mode: HealMode): Promise<void>;
   /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
   children(path: string): Promise<ReadonlySet<string>>;
-  /** Removes the cgroup and what is below it. Processes in it are left alone: then it is an error. */
-  remove(path: string, signal: AbortSignal): Promise<void>;
+  /** Removes the cgroup and what is below it. With processes that stay in it, however that came, it is an error. */
+  remove(path: string, processes: LeftProcesses, signal: AbortSignal): Promise<void>;
 }
+
+/** What becomes of processes in a cgroup that is to go: `kill` those that stay for longer than a moment, or `leave` them. */
+export type LeftProcesses = "kill" | "leave";

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { type Clock, messageOf } from "../base/index.ts";
 import type { CgroupLayout } from "../host/index.ts";
 import { isKept } from "./cgroup-compare.ts";
-import type { CgroupDriver, CgroupPresence, HealMode } from "./cgroup-driver.ts";
+import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import { type CgroupFiles, codeOf } from "./cgroup-files.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type CgroupWrite, cgroupWrites } from "./cgroup-writes.ts";
@@ -162,18 +162,18 @@ export class CgroupTree implements CgroupDriver {
     return names;
   }
 
-  async remove(path: string, signal: AbortSignal): Promise<void> {
+  async remove(path: string, processes: LeftProcesses, signal: AbortSignal): Promise<void> {
     await inEach([...this.#hierarchies, ...this.#alsoCleaned], "remove", path, ({ mountPoint }) =>
-      this.#removeTree(join(mountPoint, path), signal),
+      this.#removeTree(join(mountPoint, path), processes, signal),
     );
   }
 
-  async #removeTree(directory: string, signal: AbortSignal): Promise<void> {
+  async #removeTree(directory: string, processes: LeftProcesses, signal: AbortSignal): Promise<void> {
     let pauseMs = firstRemovalPauseMs;
     for (let attempt = 1; ; attempt++) {
       const below = await this.#directories(directory);
       if (below === undefined) return;
-      for (const name of below) await this.#removeTree(join(directory, name), signal);
+      for (const name of below) await this.#removeTree(join(directory, name), processes, signal);
       try {
         await this.#files.removeDirectory(directory);
         return;
@@ -182,7 +182,7 @@ export class CgroupTree implements CgroupDriver {
         // A process that has just ended still counts for a moment.
         if (codeOf(error) !== "EBUSY" || attempt === removalAttempts) throw error;
         // What the runtime has forgotten, as it may when it is killed or its caller leaves, nobody else would ever end.
-        if (attempt >= killFromAttempt) await this.#files.killProcesses(directory);
+        if (processes === "kill" && attempt >= killFromAttempt) await this.#files.killProcesses(directory);
       }
       await this.#clock.sleep(pauseMs, signal);
       pauseMs *= 2;

@@ -63,7 +63,7 @@ async function onRealKernel(run: (node: RealNode) => Promise<void>): Promise<voi
     await cgroups.createTiers();
     await run({ cgroups, tree, root, file });
   } finally {
-    await tree.remove(root, signal);
+    await tree.remove(root, "kill", signal);
   }
   for (const mountPoint of mountPoints.values())
     await assert.rejects(access(join(mountPoint, root)), { code: "ENOENT" });

@@ -209,7 +209,7 @@ test("a cgroup that vanished is made again", async () => {
   const { start, tree } = node();
   const cgroups = start();
   await cgroups.ensure(guaranteed);
-  await tree.remove("/kubepods/podg-1", signal);
+  await tree.remove("/kubepods/podg-1", "kill", signal);
   await cgroups.ensure(guaranteed);
   assert.equal(await cgroups.exists(guaranteed), true);
 });
@@ -337,10 +337,10 @@ test("healing: a pod that has no cgroup yet gets none, one that lost its cgroup 
   await cgroups.heal();
   assert.equal(await cgroups.exists(guaranteed), false);
   await cgroups.ensure(guaranteed);
-  await tree.remove("/kubepods/podg-1", signal);
+  await tree.remove("/kubepods/podg-1", "kill", signal);
   await cgroups.heal();
   assert.equal(await cgroups.exists(guaranteed), true);
-  await tree.remove("/kubepods", signal);
+  await tree.remove("/kubepods", "kill", signal);
   await cgroups.heal();
   assert.equal(await cgroups.exists(guaranteed), true);
 });
@@ -374,6 +374,21 @@ test("healing: what cannot be healed is said once, and keeps back no other pod",
   for (let times = 0; times < 3; times++) await cgroups.heal();
   assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 20");
   assert.deepEqual(errors, ["Could not heal the limits of the pod"]);
+});
+
+test("a cgroup of no pod in which a process runs is left alone: it may be another agent's", async () => {
+  const { tree, start, kernel, clock, errors } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  await tree.create("/kubepods/podother");
+  kernel.setProcesses("/kubepods/podother", 1);
+  const look = (): Promise<void> => cgroups.removeOrphans(async () => new Set(), signal);
+  await look();
+  const second = look();
+  await clock.advance(5000);
+  await second;
+  assert.deepEqual(errors, ["Could not remove the cgroup of a pod that is gone"]);
+  await assert.rejects(kernel.removeDirectory(`${mountPoint}/kubepods/podother`), { code: "EBUSY" });
 });
 
 test("cgroups of no pod are removed at the second look, those of pods that anybody knows never", async () => {

@@ -11,7 +11,7 @@ import {
   qosClassOf,
   uidOf,
 } from "../model/index.ts";
-import type { CgroupDriver } from "./cgroup-driver.ts";
+import type { CgroupDriver, LeftProcesses } from "./cgroup-driver.ts";
 import { CgroupValueError } from "./cgroup-tree.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type PodValueSettings, podValues } from "./pod-values.ts";
@@ -129,7 +129,8 @@ export class PodCgroups {
 
   /**
    * Removes cgroups that belong to no pod: an agent that was killed may have left them. Only what was so at the last
-   * look too is removed, so that nobody's new pod is mistaken for one.
+   * look too is removed, so that nobody's new pod is mistaken for one, and nothing in which a process runs: it may be
+   * another agent's.
    */
   async removeOrphans(
     knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
@@ -144,7 +145,7 @@ export class PodCgroups {
     for (const uid of orphans) {
       signal.throwIfAborted();
       if (!suspects.has(uid)) continue;
-      await this.#orComplain("remove the cgroup of a pod that is gone", uid, () => this.remove(uid, signal));
+      await this.#orComplain("remove the cgroup of a pod that is gone", uid, () => this.#remove(uid, "leave", signal));
     }
   }
 
@@ -167,13 +168,17 @@ export class PodCgroups {
 
   /** Removes the cgroup of a pod that has no container left, whatever class it had; a process the runtime has forgotten is killed. */
   async remove(uid: PodUid, signal: AbortSignal): Promise<void> {
+    await this.#remove(uid, "kill", signal);
+  }
+
+  async #remove(uid: PodUid, processes: LeftProcesses, signal: AbortSignal): Promise<void> {
     if (!this.#naming.perQos) return;
     await this.#turns.run(uid, async () => {
       const kept = this.#kept.get(uid);
       // A pod that is forgotten no longer tells its class.
       const paths = kept === undefined ? classes.map((qos) => podCgroup(this.#naming, qos, uid)) : [kept.path];
       for (const path of paths) {
-        await this.#ports.tree.remove(path, signal);
+        await this.#ports.tree.remove(path, processes, signal);
         this.#complaints.delete(path);
       }
       this.#kept.delete(uid);

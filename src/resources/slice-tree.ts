@@ -1,5 +1,5 @@
 import type { UnitProperty } from "../host/index.ts";
-import type { CgroupDriver, CgroupPresence, HealMode } from "./cgroup-driver.ts";
+import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import { CgroupError, type CgroupTree } from "./cgroup-tree.ts";
 import { type CgroupValues, singleValues } from "./cgroup-values.ts";
 import { newSliceProperties, type SystemdFacts, sliceProperties } from "./slice-properties.ts";
@@ -75,12 +75,12 @@ export class SliceTree implements CgroupDriver {
   }
 
   /** The directories first: that they can be removed shows that no process is left for systemd to kill. */
-  async remove(path: string, signal: AbortSignal): Promise<void> {
+  async remove(path: string, processes: LeftProcesses, signal: AbortSignal): Promise<void> {
     this.#told.delete(path);
-    await this.#tree.remove(path, signal);
+    await this.#tree.remove(path, processes, signal);
     await this.#asking("remove", path, () => this.#manager.stop(unitsOf(path).unit));
     // A reload in between may have made them again, and systemd knows only one of the trees of cgroup v1.
-    await this.#tree.remove(path, signal);
+    await this.#tree.remove(path, processes, signal);
   }
 
   async #tell(path: string, values: CgroupValues, which: "all" | "news"): Promise<void> {

@@ -42,7 +42,7 @@ export function startStorageWatch(parts: EvictionParts, scope: TaskScope): void 
     clock,
     log: log.named("eviction"),
     activePods: () => workers.pods().filter((pod) => workers.stateOf(uidOf(pod))?.step === "running"),
-    isExempt: (pod) => isCriticalPod(parts.isStandalone ? { ...pod, metadata: {} } : pod),
+    isExempt: (pod) => isExempt(pod, parts.isStandalone),
     measure: (pod, { ofDisk }, signal) => measure(pod, ofDisk, parts, signal),
     layers: layersOf(parts),
     evict(pod, { signal, message }) {
@@ -56,6 +56,11 @@ export function startStorageWatch(parts: EvictionParts, scope: TaskScope): void 
     },
   });
   scope.spawn("limits of local storage", (signal) => watch.run(signal));
+}
+
+/** Pods that limits of storage never end. Without a cluster that a pod comes from a file says nothing of its weight. */
+export function isExempt(pod: IdentifiedPod, isStandalone: boolean): boolean {
+  return isCriticalPod(isStandalone ? { ...pod, metadata: {} } : pod);
 }
 
 async function measure(

@@ -57,9 +57,10 @@ export class Dispatcher {
     else next();
   }
 
-  /** Whether an earlier request of the connection is still being answered. */
-  isAnswering(socket: Socket): boolean {
-    return this.#lines.has(socket);
+  /** Whether an earlier request of the connection is still being answered, by us or by Node itself. */
+  isAnswering(request: IncomingMessage): boolean {
+    const { socket } = request;
+    return this.#lines.has(socket) || hasAnswerOnIt(request, socket);
   }
 
   /** Whether the request's path is one where another protocol may be spoken. */
@@ -153,6 +154,18 @@ export class Dispatcher {
     }
     await match.handle({ ...call, params: match.params });
   }
+}
+
+/** Node refuses malformed requests by itself, and tells only whoever wants to answer on the same connection. */
+function hasAnswerOnIt(request: IncomingMessage, socket: Socket): boolean {
+  const another = new ServerResponse(request);
+  try {
+    another.assignSocket(socket);
+  } catch {
+    return true;
+  }
+  another.detachSocket(socket);
+  return false;
 }
 
 function redirect(request: IncomingMessage, response: ServerResponse, location: string): void {

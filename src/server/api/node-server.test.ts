@@ -166,6 +166,17 @@ describe("requests sent ahead of answers", () => {
     assert.deepEqual(order, ["begin 1", "end 1", "begin 2", "end 2"]);
   });
 
+  for (const target of ["/stream", "/wait"]) {
+    test(`a wish for another protocol at ${target} behind one that Node refuses by itself ends that connection alone`, async () => {
+      await using server = await TestServer.start(mounts);
+      using client = await RawClient.open({ port: server.port, secure: false });
+      const upgrade = `GET ${target} HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`;
+      await client.send(`GET /none HTTP/1.1\r\n\r\n${upgrade}`);
+      await client.closed;
+      assert.equal((await server.ask("/none")).status, 404);
+    });
+  }
+
   test("without end are cut off", async () => {
     await using server = await TestServer.start(mounts);
     using client = await RawClient.open({ port: server.port, secure: false });

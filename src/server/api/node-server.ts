@@ -51,7 +51,7 @@ export class NodeServer {
     );
     this.#server.on("upgrade", (request, socket, head) => {
       // Node has let go of the connection, with an answer to an earlier request still on it.
-      if (this.#dispatcher.isAnswering(request.socket)) socket.destroy();
+      if (this.#dispatcher.isAnswering(request)) socket.destroy();
       else if (this.#trust.isOutdated(request.socket)) socket.destroy();
       else if (this.#dispatcher.mayUpgrade(request)) this.#dispatcher.upgrade(request, socket, head);
       else this.#ignoreUpgrade(request, socket, head);

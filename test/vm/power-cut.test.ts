@@ -33,6 +33,7 @@ test("a file is there, whole, when the power fails right after it was saved", as
     bundle: true,
     format: "esm",
     platform: "node",
+    target: "node20",
     write: false,
   });
   await machine.putFile("/root/saved-file.mjs", Buffer.from(outputFiles[0]?.contents ?? []));

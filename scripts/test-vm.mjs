@@ -11,7 +11,7 @@ const usage = `usage: npm run test:vm -- [--power-cuts N] [--seed N] [WORD…]
 Boots virtual machines and tests nodelet in them. Needs root, Debian on x86-64, 3 GB of disk below /var/tmp (or
 NODELET_VM_DIR), 2 GB of memory, and Debian packages (qemu-system-x86, debootstrap, e2fsprogs), which it installs.
 Takes up to 10 minutes, and 5 more the first time, when it makes the machine's root file system from packages.
-  --power-cuts N  how often the power is cut (default 3; a cut takes about a minute)
+  --power-cuts N  how often the power is cut (default 2; a cut takes about a minute)
   --seed N        for the moments of the cuts (default: a new one, which is printed)
   WORD            only files of test/vm with this in their name
 Environment: NODELET_VM_DIR, NODELET_VM_SUITE, NODELET_VM_MIRROR, NODELET_VM_ACCEL (kvm or tcg).`;
@@ -83,7 +83,7 @@ function requireRoot() {
 function readArguments() {
   try {
     const options = {
-      "power-cuts": { type: "string", default: "3" },
+      "power-cuts": { type: "string", default: "2" },
       seed: { type: "string" },
       help: { type: "boolean" },
     };

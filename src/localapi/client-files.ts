@@ -1,5 +1,6 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { saveFile } from "../base/index.ts";
 import type { LocalApi } from "./start.ts";
 
 /**
@@ -11,7 +12,7 @@ export async function writeClientFiles(
   api: Pick<LocalApi, "url" | "caPem" | "adminKubeconfig" | "nodeKubeconfig">,
   nodes: readonly string[],
 ): Promise<void> {
-  await replace(join(dir, "ca.crt"), api.caPem, 0o644);
+  await saveFile(join(dir, "ca.crt"), api.caPem, 0o644);
   for (const node of nodes) {
     await keepOrWrite(join(dir, `node-${node}.kubeconfig`), api, () => api.nodeKubeconfig(node));
   }
@@ -27,11 +28,5 @@ async function keepOrWrite(
   const found = await readFile(path, "utf8").catch(() => "");
   const authority = Buffer.from(caPem).toString("base64");
   if (found.includes(`"${url}"`) && found.includes(authority)) return;
-  await replace(path, await make(), 0o600);
-}
-
-/** A reader finds the old file or the new one, whole. */
-async function replace(path: string, text: string, mode: number): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode, flush: true });
-  await rename(`${path}.new`, path);
+  await saveFile(path, await make(), 0o600);
 }

@@ -11,7 +11,7 @@ import { VirtualMachine } from "./machine/machine.ts";
 import { progress } from "./machine/progress.ts";
 import { checkStateFilesAtBoot, stateFilesReport } from "./machine/state-files.ts";
 
-const cuts = Number(process.env["NODELET_VM_POWER_CUTS"] ?? 3);
+const cuts = Number(process.env["NODELET_VM_POWER_CUTS"] ?? 2);
 const seed = Number(process.env["NODELET_VM_SEED"] ?? 1);
 const random = seededRandom(seed);
 const never = new AbortController().signal;

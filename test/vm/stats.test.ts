@@ -77,7 +77,7 @@ test("a container that takes more memory than its limit ends as OOMKilled, swap 
   });
   await agent.putStaticPod(greedy);
   const isOver = `curl -s --unix-socket /var/lib/kubelet/nodelet.sock http://agent/pods | grep -q '"reason":"OOMKilled"'`;
-  await machine.until("the pod is over", isOver, 240_000);
+  await machine.until("the pod is over", isOver);
   const pod = (await agent.pods()).get("greedy-vm");
   const ended = pod?.status?.containerStatuses?.[0]?.state?.terminated;
   assert.equal(pod?.status?.phase, "Failed");

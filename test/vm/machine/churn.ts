@@ -100,7 +100,7 @@ export async function acknowledgedObjects(machine: VirtualMachine): Promise<read
 
 export async function storedObjects(machine: VirtualMachine): Promise<ReadonlySet<string>> {
   const listing = "node /usr/local/lib/vm-churn.cjs list";
-  await machine.until("the API server answers", listing, 240_000);
+  await machine.until("the API server answers", listing);
   const { pods, configmaps } = JSON.parse(await machine.run(listing));
   const named = (kind: string, names: readonly string[]): readonly string[] => names.map((name) => `${kind} ${name}`);
   return new Set([...named("pods", pods), ...named("configmaps", configmaps)]);

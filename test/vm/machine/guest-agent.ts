@@ -72,7 +72,7 @@ export class GuestAgent {
   }
 
   /** Resolves when exactly these pods are shown, all of them ready. */
-  async untilReady(names: readonly string[], withinMs = 300_000): Promise<void> {
+  async untilReady(names: readonly string[], withinMs = 900_000): Promise<void> {
     const wanted = [...names].sort().join(" ");
     const script = `
       const { items } = JSON.parse(require("fs").readFileSync(0, "utf8"));

@@ -23,10 +23,10 @@ export interface MachineOptions extends Partial<Hardware> {
 }
 
 const never = new AbortController().signal;
-/** An emulated machine on a busy host; nothing waits this long unless something is broken. */
-const bootMs = 300_000;
-const commandMs = 120_000;
-const shutdownMs = 240_000;
+// An emulated machine on a host that does ten other things; nothing waits this long unless something is broken.
+const bootMs = 900_000;
+const commandMs = 600_000;
+const shutdownMs = 600_000;
 
 /** A virtual machine with a disk of its own. Leaving it ends it and removes the disk. */
 export class VirtualMachine implements AsyncDisposable {

@@ -268,6 +268,22 @@ test("a sandbox that dies is replaced with all containers in it; under Never the
   assert.equal(node.container("once", "main").restartCount, 0);
 });
 
+test("a dead sandbox whose network can't be freed holds up neither its pod's next start nor its end", async () => {
+  await using node = await TestEngine.start();
+  await node.want(enginePod("web"));
+  await node.until("it runs", () => node.running().length === 1);
+  // What containerd says when a power cut has emptied the records of its network plugins, now and for ever.
+  const message = 'failed to get network "cni0" cached result: unexpected end of JSON input';
+  const dead = node.runtime.sandboxes().map(({ id }) => id);
+  node.runtime.faults.add({ operation: "stopPodSandbox", effect: { type: "error", code: "Unknown", message } });
+  for (const id of dead) node.runtime.killSandbox(id);
+  await node.until("the pod runs in a new one", () => node.container("web", "main").restartCount === 1, 60_000);
+  assert.deepEqual(node.running(), ["web/main"]);
+  for (const { id } of node.runtime.sandboxes()) node.runtime.killSandbox(id);
+  await node.drop("web");
+  await node.until("the pod is gone", () => node.engine.views.pods().length === 0, 60_000);
+});
+
 test("an agent that restarts goes on where it was: ids, counts, back-off", async () => {
   await using node = await TestEngine.start();
   node.runtime.behave("crash", exitsAfter(1_000, 1));

@@ -57,14 +57,18 @@ export class ContainerKiller {
     );
     throwFirst(results);
     const stops = await Promise.allSettled(
-      observed.sandboxes.map(async ({ id }) => {
+      observed.sandboxes.map(async ({ id, state }) => {
         const span = this.#ports.ledger.begin(observed.uid, "stop", `sandbox ${id.slice(0, 12)}`);
         try {
           await ignoreMissing(this.#ports.runtime.stopPodSandbox({ podSandboxId: id }, { signal }));
           span.end();
         } catch (error) {
           span.fail(messageOf(error));
-          throw error;
+          if (state === "ready" || signal.aborted) throw error;
+          // Nothing runs in it any more, only its network is not freed, and may never be: a power cut leaves records of
+          // network plugins empty, and the runtime then fails for good. The garbage collector goes on trying.
+          const why = { pod: observed.name, namespace: observed.namespace, sandbox: id, err: messageOf(error) };
+          this.#ports.log.warn("Going on without the network of a dead sandbox freed", why);
         }
       }),
     );

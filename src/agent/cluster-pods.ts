@@ -1,38 +1,50 @@
 import { join } from "node:path";
 import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import type { RuntimeService } from "../cri/index.ts";
 import { resources } from "../kube/index.ts";
 import { fullName, type IdentifiedPod, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../model/index.ts";
 import type { NodeKeeper } from "../node/index.ts";
 import { isMirrorOf, MirrorPods } from "../pods/index.ts";
-import { ApiSource, type PodMux } from "../sources/index.ts";
+import { ApiSource, OfflineFile, type PodMux } from "../sources/index.ts";
 import { StatusSender, type StatusStore } from "../status/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 import type { Cluster } from "./cluster.ts";
 import { PatchAnswers } from "./patch-answers.ts";
+import { listStartedPods } from "./started-pods.ts";
 
 /** Pods from the API go into the stream of wanted pods. */
 export function startApiSource(
-  parts: { readonly cluster: Cluster; readonly rootDir: string; readonly clock: Clock; readonly log: Logger },
+  parts: {
+    readonly cluster: Cluster;
+    readonly nodeName: string;
+    readonly rootDir: string;
+    readonly runtime: RuntimeService;
+    readonly clock: Clock;
+    readonly log: Logger;
+  },
   mux: PodMux,
   scope: TaskScope,
 ): void {
-  const { cluster, clock } = parts;
-  const source = new ApiSource(
-    { checkpoint: join(parts.rootDir, "nodelet", "api-pods.json") },
-    {
-      clock,
-      log: parts.log.named("sources"),
-      hasSynced: () => cluster.pods.hasSynced,
-      pods: () => cluster.pods.list(),
-      deliver: (pods, signal) => mux.set("api", pods, signal),
-    },
-  );
+  const { cluster, clock, nodeName } = parts;
+  const log = parts.log.named("sources");
+  const path = join(parts.rootDir, "nodelet", "api-pods.json");
+  const offline = new OfflineFile(path, { nodeName, server: cluster.clients.server }, { clock, log });
+  const source = new ApiSource({
+    clock,
+    log,
+    offline,
+    hasSynced: () => cluster.pods.hasSynced,
+    pods: () => cluster.pods.list(),
+    startedPods: (signal) => listStartedPods(parts.runtime, signal),
+    deliver: (pods, provisional, signal) => mux.set("api", pods, signal, provisional),
+  });
   cluster.pods.onChange(() => source.wake());
   scope.spawn("first list of the API's pods", async (signal) => {
     await cluster.pods.synced(signal);
     source.wake();
   });
   scope.spawn("the API's pods", (signal) => source.run(signal));
+  scope.spawn("the API's pods on disk", (signal) => offline.run(signal));
 }
 
 const requestsAtOnce = 8;
@@ -100,7 +112,7 @@ export function reportToApi(
     clock,
     log: log.named("mirrors"),
     staticPod,
-    isTerminating: (name) => workers.pods().some((pod) => isStaticPod(pod) && fullName(pod) === name),
+    isTerminating: (name, wanted) => workers.isLeaving(name, wanted && uidOf(wanted)),
     mirrorPod: mirrorOf,
     node: () => parts.node.node,
     create: async (pod, signal) => {
@@ -119,6 +131,7 @@ export function reportToApi(
   workers.onGone((uid) => {
     sender.forget(uid);
     for (const pod of apiPods()) if (isMirrorPod(pod)) mirrors.wake(fullName(pod));
+    wakeMirrors();
   });
   cluster.pods.onChange((change) => {
     const { object } = change;

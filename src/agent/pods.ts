@@ -260,7 +260,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     metrics.startup.begin();
     keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
     keeper.onNode(metrics.startup.onNode);
-    startApiSource({ cluster, rootDir, clock, log }, mux, scope);
+    startApiSource({ cluster, nodeName: config.nodeName, rootDir, runtime: cri.runtime, clock, log }, mux, scope);
     if (kubelet.serverTLSBootstrap) {
       const { startServingCertificate } = await import("./serving-certificate.ts");
       const certDir = certDirOf(config, rootDir);

@@ -202,3 +202,55 @@ test("a pod that can't be handled is tried again, and holds up nobody", async ()
   await engine.until("the good one runs", () => engine.running().includes("good/main"), 1_000);
   await engine.until("the odd one runs after all", () => engine.running().includes("odd/main"), 60_000);
 });
+
+test("a provisional list stops nothing, starts only what it may, and shows why the others wait", async () => {
+  await using engine = await TestEngine.start({ source: "api" });
+  await engine.want(enginePod("kept"), enginePod("unlisted"), enginePod("gone"));
+  await engine.until("all run", () => engine.running().length === 3);
+  const before = ids(engine);
+  engine.forget("unlisted", "gone");
+  await engine.restartUnheard();
+  for (const pod of [enginePod("held"), enginePod("daemon")]) engine.intend(pod);
+  await engine.assume((uid) => (uid === "held" ? "the API server" : undefined));
+  await engine.until("what may start runs", () => engine.running().length === 4);
+  await engine.advance(600_000);
+  assert.deepEqual(engine.running(), ["daemon/main", "gone/main", "kept/main", "unlisted/main"]);
+  assert.ok(
+    before.every((id) => ids(engine).includes(id)),
+    "the same containers",
+  );
+  assert.equal(blocker(engine, "held"), "waiting for the API server");
+  assert.deepEqual(await engine.engine.knownPods(AbortSignal.timeout(1_000)), undefined, "nothing is swept away");
+  await engine.want(enginePod("unlisted"));
+  await engine.advance(120_000);
+  assert.deepEqual(engine.running(), ["daemon/main", "held/main", "kept/main", "unlisted/main"]);
+  assert.equal(blocker(engine, "held"), undefined);
+});
+
+test("a held pod that the API has marked for deletion meanwhile is never started", async () => {
+  await using engine = await TestEngine.start({ source: "api" });
+  await engine.restartUnheard();
+  engine.intend(enginePod("held"));
+  await engine.assume(() => "the API server");
+  const deletion = { deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 30 };
+  await engine.want(enginePod("held", {}, deletion));
+  await engine.advance(60_000);
+  assert.equal(engine.runtime.callCount("runPodSandbox"), 0);
+});
+
+test("a static pod that was removed or edited while the agent was away ends although the API has not spoken", async () => {
+  await using engine = await TestEngine.start({ source: "file", awaited: "api" });
+  await engine.want(enginePod("old"));
+  await engine.until("it runs", () => engine.running().length === 1);
+  engine.forget("old");
+  await engine.restart(enginePod("new"));
+  await engine.until("only the new one runs", () => engine.running().join() === "new/main", 60_000);
+});
+
+test("a static pod that is removed ends although the API has not spoken", async () => {
+  await using engine = await TestEngine.start({ source: "file", awaited: "api" });
+  await engine.want(enginePod("old"));
+  await engine.until("it runs", () => engine.running().length === 1);
+  await engine.drop("old");
+  await engine.until("it is gone", () => engine.running().length === 0, 60_000);
+});

@@ -12,7 +12,7 @@ import {
 } from "../sources/index.ts";
 import { reportManifests } from "./manifest-reports.ts";
 import type { AgentParts } from "./pods.ts";
-import { listStaticPods } from "./static-pods.ts";
+import { listStaticPods } from "./started-pods.ts";
 
 /** Starts the configured sources of pods; out comes the one stream that the engine reads. */
 export async function startSources(

@@ -48,12 +48,15 @@ export class KubeClients implements Disposable {
   readonly events: KubeClient;
   readonly heartbeat: KubeClient;
   readonly credentials: Credentials;
+  /** Host and port of the API server. */
+  readonly server: string;
   readonly #common: Transport;
   readonly #vital: Transport;
 
   constructor(access: ClusterAccess, settings: KubeClientsSettings, ports: KubeClientsPorts) {
     const { clock, log, environment } = ports;
     const { trust } = access;
+    this.server = access.server.host;
     const certificates = trust.type === "authority" ? new LiveMaterial(trust.certificates, clock) : undefined;
     const authority = async (): Promise<Buffer | undefined> => certificates?.read();
     const credentials =

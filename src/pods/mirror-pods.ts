@@ -42,12 +42,11 @@ export class MirrorPods {
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
     const wanted = this.#ports.staticPod(name);
     const mirror = this.#ports.mirrorPod(name);
-    if (mirror !== undefined && (wanted === undefined || !isFaithful(mirror, wanted))) {
-      // While the static pod is still being stopped, its mirror is where people look.
-      if (wanted === undefined && this.#ports.isTerminating(name)) return;
-      await this.#delete(mirror, signal);
-      if (wanted !== undefined) await this.#create(wanted, signal);
-    } else if (mirror === undefined && wanted !== undefined) await this.#create(wanted, signal);
+    const isRight = mirror !== undefined && wanted !== undefined && isFaithful(mirror, wanted);
+    // While an older version is still being stopped, its mirror is where people look, under the uid they know.
+    if (isRight || this.#ports.isTerminating(name, wanted)) return;
+    if (mirror !== undefined) await this.#delete(mirror, signal);
+    if (wanted !== undefined) await this.#create(wanted, signal);
   }
 
   async #create(wanted: IdentifiedPod, signal: AbortSignal): Promise<void> {
@@ -74,7 +73,8 @@ export interface MirrorPodPorts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly staticPod: (fullName: string) => IdentifiedPod | undefined;
-  readonly isTerminating: (fullName: string) => boolean;
+  /** Whether a static pod of this name, other than the wanted one, has not ended yet. */
+  readonly isTerminating: (fullName: string, wanted: IdentifiedPod | undefined) => boolean;
   readonly mirrorPod: (fullName: string) => IdentifiedPod | undefined;
   readonly node: () => Node | undefined;
   readonly create: (pod: Pod, signal: AbortSignal) => Promise<void>;

@@ -3,122 +3,182 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { FakeClock, settle } from "../../test/support/fake-clock.ts";
+import { FakeClock, settleFiles } from "../../test/support/fake-clock.ts";
 import { testPod } from "../../test/support/pods.ts";
 import { silentLogger, TaskScope } from "../base/index.ts";
-import type { IdentifiedPod } from "../model/index.ts";
+import { containerHash, type IdentifiedPod, type PodUid } from "../model/index.ts";
 import { ApiSource } from "./api-source.ts";
+import { OfflineFile } from "./offline-file.ts";
+import type { StartedPod } from "./started-pod.ts";
 
-interface Fixture extends AsyncDisposable {
-  readonly clock: FakeClock;
-  readonly checkpoint: string;
+const pod = (name: string, more: Partial<IdentifiedPod["metadata"]> = {}): IdentifiedPod =>
+  testPod({}, { name, uid: name, ...more });
+const runs = (name: string): StartedPod => ({
+  namespace: "default",
+  name,
+  uid: name,
+  source: "api",
+  startedAtMs: 0,
+  isLive: true,
+  labels: {},
+  containerHashes: new Map([["main", containerHash({ name: "main", image: "busybox:1" })]]),
+});
+
+interface Delivery {
+  readonly pods: readonly string[];
+  /** Undefined: the source stands by it. Else the pods that have to wait. */
+  readonly held: readonly string[] | undefined;
+}
+
+class World implements AsyncDisposable {
+  readonly clock = new FakeClock(undefined, settleFiles);
+  readonly delivered: Delivery[] = [];
   readonly source: ApiSource;
-  readonly delivered: string[][];
-  pods: IdentifiedPod[];
-  synced: boolean;
-  start(): void;
-  /** File work does not follow the clock: waits until the list of deliveries has this length. */
-  until(deliveries: number): Promise<void>;
-}
+  pods: IdentifiedPod[] = [];
+  synced = false;
+  started: readonly StartedPod[] | Error = [];
+  readonly #scope = new TaskScope();
 
-async function fixture(t: TestContext): Promise<Fixture> {
-  const directory = await mkdtemp(join(tmpdir(), "nodelet-api-source-"));
-  t.after(() => rm(directory, { recursive: true }));
-  const clock = new FakeClock();
-  const scope = new TaskScope();
-  const checkpoint = join(directory, "deep", "pods.json");
-  const state: Fixture = {
-    clock,
-    checkpoint,
-    delivered: [],
-    pods: [],
-    synced: false,
-    source: new ApiSource(
-      { checkpoint },
-      {
-        clock,
-        log: silentLogger,
-        hasSynced: () => state.synced,
-        pods: () => state.pods,
-        deliver: async (pods) => void state.delivered.push(pods.map(({ metadata }) => metadata.name)),
+  constructor(path: string, owner = { nodeName: "n1", server: "api:6443" }) {
+    const ports = { clock: this.clock, log: silentLogger };
+    const offline = new OfflineFile(path, owner, ports);
+    this.source = new ApiSource({
+      ...ports,
+      offline,
+      hasSynced: () => this.synced,
+      pods: () => this.pods,
+      startedPods: async () => {
+        if (this.started instanceof Error) throw this.started;
+        return this.started;
       },
-    ),
-    start: () => scope.spawn("source", (signal) => state.source.run(signal)),
-    async until(deliveries) {
-      while (state.delivered.length < deliveries) await settle(1);
-      await settle(50);
-    },
-    [Symbol.asyncDispose]: () => scope.stop(),
-  };
-  return state;
-}
+      deliver: async (pods, provisional) => {
+        const uids = pods.map(({ metadata }) => metadata.uid);
+        const held = provisional && uids.filter((uid) => provisional.hold(uid as PodUid) !== undefined);
+        this.delivered.push({ pods: uids, held });
+      },
+    });
+    this.#scope.spawn("source", (signal) => this.source.run(signal));
+    this.#scope.spawn("file", (signal) => offline.run(signal));
+  }
 
-/** What is on disk, as soon as it is there. */
-async function saved(given: Fixture): Promise<string> {
-  for (;;) {
-    try {
-      return await readFile(given.checkpoint, "utf8");
-    } catch {
-      await settle(1);
-    }
+  async want(...pods: IdentifiedPod[]): Promise<void> {
+    this.pods = pods;
+    this.synced = true;
+    this.source.wake();
+    await this.clock.advance(2_000);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#scope.stop();
   }
 }
 
+async function place(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-api-source-"));
+  t.after(() => rm(directory, { recursive: true }));
+  return join(directory, "deep", "pods.json");
+}
+
 test("delivers the whole list after the first sync and after every change", async (t) => {
-  await using given = await fixture(t);
-  given.start();
-  given.synced = true;
-  given.pods = [testPod({}, { name: "a" })];
-  given.source.wake();
-  await given.until(1);
-  given.pods = [testPod({}, { name: "a" }), testPod({}, { name: "b" })];
-  given.source.wake();
-  await given.until(2);
-  assert.deepEqual(given.delivered, [["a"], ["a", "b"]]);
+  await using world = new World(await place(t));
+  await world.want(pod("a"));
+  await world.want(pod("a"), pod("b"));
+  assert.deepEqual(world.delivered, [
+    { pods: ["a"], held: undefined },
+    { pods: ["a", "b"], held: undefined },
+  ]);
 });
 
 test("keeps the list on disk, for nobody else to read", async (t) => {
-  await using given = await fixture(t);
-  given.start();
-  given.synced = true;
-  given.pods = [testPod({}, { name: "a" })];
-  given.source.wake();
-  await given.until(1);
-  assert.equal(JSON.parse(await saved(given))[0].metadata.name, "a");
-  assert.equal((await stat(given.checkpoint)).mode & 0o777, 0o600);
+  const path = await place(t);
+  await using world = new World(path);
+  await world.want(pod("a"));
+  assert.equal(JSON.parse(await readFile(path, "utf8")).pods[0].metadata.name, "a");
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
 });
 
-test("without the API the pods it wanted last are delivered, and the truth when it is back", async (t) => {
-  await using first = await fixture(t);
-  first.start();
-  first.synced = true;
-  first.pods = [testPod({}, { name: "old" })];
-  first.source.wake();
-  await first.until(1);
-  const text = await saved(first);
+test("echoes of our own statuses are not written; wishes, and ends, are, several at a time", async (t) => {
+  const path = await place(t);
+  await using world = new World(path);
+  await world.want(pod("a"), pod("b"));
+  const written = async (): Promise<number> => (await stat(path)).ino + (await stat(path)).mtimeMs;
+  const first = await written();
+  for (let echo = 1; echo <= 20; echo++) {
+    const podIP = `10.0.0.${echo}`;
+    await world.want({ ...pod("a", { resourceVersion: String(echo) }), status: { phase: "Running", podIP } }, pod("b"));
+  }
+  assert.equal(await written(), first);
+  await world.want({ ...pod("a"), status: { phase: "Succeeded" } }, pod("b"));
+  assert.notEqual(await written(), first);
+  const saved = JSON.parse(await readFile(path, "utf8"));
+  assert.deepEqual([saved.pods.length, saved.pods[0].status, saved.ended], [1, undefined, ["a"]]);
+});
 
-  await using second = await fixture(t);
-  await mkdir(join(second.checkpoint, ".."), { recursive: true });
-  await writeFile(second.checkpoint, text);
-  second.start();
+test("a list without changes is confirmed every hour", async (t) => {
+  const path = await place(t);
+  await using world = new World(path);
+  await world.want(pod("a"));
+  const confirmed = async (): Promise<number> => Date.parse(JSON.parse(await readFile(path, "utf8")).confirmedAt);
+  const before = await confirmed();
+  await world.clock.advance(2 * 3_600_000);
+  assert.ok((await confirmed()) - before >= 3_600_000);
+});
+
+test("without the API: what runs goes on, what does not run waits, and the API's word replaces it all", async (t) => {
+  const path = await place(t);
+  {
+    await using first = new World(path);
+    await first.want(pod("runs"), pod("stopped"));
+  }
+  await using second = new World(path);
+  second.started = [runs("runs")];
   await second.clock.advance(9_000);
   assert.deepEqual(second.delivered, [], "the API gets time to answer");
   await second.clock.advance(2_000);
-  await second.until(1);
-  assert.deepEqual(second.delivered, [["old"]]);
-  second.synced = true;
-  second.pods = [testPod({}, { name: "new" })];
-  second.source.wake();
-  await second.until(2);
-  assert.deepEqual(second.delivered, [["old"], ["new"]]);
+  assert.deepEqual(second.delivered, [{ pods: ["runs", "stopped"], held: ["stopped"] }]);
+  await second.want(pod("new"));
+  assert.deepEqual(second.delivered.slice(1), [{ pods: ["new"], held: undefined }]);
 });
 
-test("a damaged list on disk is no list", async (t) => {
-  await using given = await fixture(t);
-  await mkdir(join(given.checkpoint, ".."), { recursive: true });
-  await writeFile(given.checkpoint, "[{");
-  given.start();
-  await given.clock.advance(20_000);
-  await settle(50);
-  assert.deepEqual(given.delivered, []);
+test("nothing is assumed before the runtime has said what runs", async (t) => {
+  const path = await place(t);
+  {
+    await using first = new World(path);
+    await first.want(pod("runs"));
+  }
+  await using second = new World(path);
+  second.started = new Error("no runtime");
+  await second.clock.advance(60_000);
+  assert.deepEqual(second.delivered, []);
+  second.started = [runs("runs")];
+  await second.clock.advance(10_000);
+  assert.deepEqual(second.delivered, [{ pods: ["runs"], held: [] }]);
 });
+
+for (const [what, owner] of [
+  ["another node", { nodeName: "n2", server: "api:6443" }],
+  ["another API server", { nodeName: "n1", server: "other:6443" }],
+] as const) {
+  test(`the list of ${what} is no list`, async (t) => {
+    const path = await place(t);
+    {
+      await using first = new World(path);
+      await first.want(pod("runs"));
+    }
+    await using second = new World(path, owner);
+    second.started = [runs("runs")];
+    await second.clock.advance(60_000);
+    assert.deepEqual(second.delivered, []);
+  });
+}
+
+for (const content of ["[{", "", "null", "[]", '{"version":1}', JSON.stringify([pod("a")])]) {
+  test(`a damaged list on disk, or one of an older format, is no list: ${content.slice(0, 20)}`, async (t) => {
+    const path = await place(t);
+    await mkdir(join(path, ".."), { recursive: true });
+    await writeFile(path, content);
+    await using world = new World(path);
+    await world.clock.advance(20_000);
+    assert.deepEqual(world.delivered, []);
+  });
+}

@@ -1,22 +1,25 @@
-import { readFile } from "node:fs/promises";
-import { type Clock, type Logger, messageOf, Pause, savePrivateFile } from "../base/index.ts";
-import type { IdentifiedPod, Pod } from "../model/index.ts";
+import { type Clock, isAbort, type Logger, messageOf, Pause } from "../base/index.ts";
+import type { IdentifiedPod } from "../model/index.ts";
+import type { OfflineFile } from "./offline-file.ts";
+import { offlineHolds } from "./offline-rules.ts";
+import type { Provisional } from "./pod-change.ts";
+import type { StartedPod } from "./started-pod.ts";
 
-/** How long the API may take to say which pods it wants before the last known ones are started without it. */
+/** How long the API may take to say which pods it wants before the last known ones are looked at. */
 const patienceMs = 10_000;
+/** How often the runtime is asked again what it has, when it could not say. */
+const retryMs = 10_000;
 
 /**
- * Pods that the API has bound to this node. The list is kept on disk as well: a node that comes up while the API is
- * away starts the pods it knew, and reconciles when the API is back.
+ * Pods that the API has bound to this node. A start of the agent without the API goes on with what the API wanted last,
+ * as far as that is safe (offline-rules.ts); such a list is provisional, and the API's own takes its place.
  */
 export class ApiSource {
   readonly #ports: ApiSourcePorts;
-  readonly #checkpoint: string;
   readonly #pause: Pause;
   #changed = true;
 
-  constructor(settings: { readonly checkpoint: string }, ports: ApiSourcePorts) {
-    this.#checkpoint = settings.checkpoint;
+  constructor(ports: ApiSourcePorts) {
     this.#ports = ports;
     this.#pause = new Pause(ports.clock);
   }
@@ -28,64 +31,62 @@ export class ApiSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await this.#firstList(signal);
+    await this.#assume(signal);
     while (!signal.aborted) {
       if (this.#ports.hasSynced() && this.#changed) {
         this.#changed = false;
         const pods = this.#ports.pods();
-        await this.#ports.deliver(pods, signal);
-        await this.#save(pods);
+        await this.#ports.deliver(pods, undefined, signal);
+        this.#ports.offline.keep(pods);
       } else await this.#pause.wait(forever, signal);
     }
   }
 
-  async #firstList(signal: AbortSignal): Promise<void> {
-    if (this.#ports.hasSynced()) return;
-    await this.#pause.wait(patienceMs, signal);
-    if (signal.aborted || this.#ports.hasSynced()) return;
-    const known = await this.#load();
-    if (known === undefined) return;
-    this.#ports.log.warn("The API server does not answer; going on with the pods it wanted last", {
-      pods: known.length,
+  /** Without an answer in time: hands on what was wanted last. */
+  async #assume(signal: AbortSignal): Promise<void> {
+    const { clock, log, offline, hasSynced } = this.#ports;
+    const until = clock.monotonic() + patienceMs;
+    while (!hasSynced() && clock.monotonic() < until) await this.#pause.wait(until - clock.monotonic(), signal);
+    if (hasSynced()) return;
+    const list = await offline.load();
+    if (list === undefined) return;
+    const started = await this.#startedPods(signal);
+    if (started === undefined || hasSynced()) return;
+    const holds = offlineHolds(list, started, clock.now());
+    log.warn("The API server does not answer; going on with the pods it wanted last", {
+      pods: list.pods.length,
+      held: holds.size,
     });
-    await this.#ports.deliver(known, signal);
+    await this.#ports.deliver(list.pods, { hold: (uid) => holds.get(uid) }, signal);
   }
 
-  async #load(): Promise<readonly IdentifiedPod[] | undefined> {
-    try {
-      const parsed: unknown = JSON.parse(await readFile(this.#checkpoint, "utf8"));
-      if (!Array.isArray(parsed)) throw new Error("it does not hold a list");
-      return parsed.filter(isIdentified);
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
-        this.#ports.log.warn("Ignoring the list of pods on disk", { path: this.#checkpoint, err: messageOf(error) });
+  /** Undefined: the API has answered meanwhile. */
+  async #startedPods(signal: AbortSignal): Promise<readonly StartedPod[] | undefined> {
+    while (!this.#ports.hasSynced()) {
+      try {
+        return await this.#ports.startedPods(signal);
+      } catch (error) {
+        if (isAbort(error, signal)) throw error;
+        this.#ports.log.warn("Cannot list what runs; trying again", { err: messageOf(error) });
+        await this.#pause.wait(retryMs, signal);
       }
-      return undefined;
     }
-  }
-
-  async #save(pods: readonly IdentifiedPod[]): Promise<void> {
-    try {
-      await savePrivateFile(this.#checkpoint, JSON.stringify(pods));
-    } catch (error) {
-      const problem = "Could not keep the list of pods on disk; without the API they would not start after a reboot";
-      this.#ports.log.error(problem, error, { path: this.#checkpoint });
-    }
+    return undefined;
   }
 }
 
 export interface ApiSourcePorts {
   readonly clock: Clock;
   readonly log: Logger;
+  readonly offline: Pick<OfflineFile, "keep" | "load">;
   readonly hasSynced: () => boolean;
   readonly pods: () => readonly IdentifiedPod[];
-  readonly deliver: (pods: readonly IdentifiedPod[], signal: AbortSignal) => Promise<unknown>;
+  readonly startedPods: (signal: AbortSignal) => Promise<readonly StartedPod[]>;
+  readonly deliver: (
+    pods: readonly IdentifiedPod[],
+    provisional: Provisional | undefined,
+    signal: AbortSignal,
+  ) => Promise<void>;
 }
 
 const forever = 2 ** 31 - 1;
-
-/** Whether the API's object has what everything behind the sources relies on. */
-export function isIdentified(pod: Pod): pod is IdentifiedPod {
-  const { name, namespace, uid } = pod.metadata ?? {};
-  return name !== undefined && namespace !== undefined && uid !== undefined && pod.spec !== undefined;
-}

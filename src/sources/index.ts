@@ -1,6 +1,6 @@
 // Where desired pods come from (manifest files, a URL, the API) and how they become one stream of changes.
 export type { ApiReferencePolicy } from "./api-references.ts";
-export { ApiSource, isIdentified } from "./api-source.ts";
+export { ApiSource } from "./api-source.ts";
 export { FileSource, type FileSourceSettings } from "./file-source.ts";
 export {
   type HostNamespaceSettings,
@@ -8,6 +8,7 @@ export {
   parsePodSources,
 } from "./host-namespaces.ts";
 export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
+export { isIdentified, OfflineFile } from "./offline-file.ts";
 export type {
   NotificationMode,
   NotificationOf,
@@ -19,5 +20,6 @@ export type {
 } from "./pod-change.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
 export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";
+export type { StartedPod } from "./started-pod.ts";
 export type { StaticPodSettings } from "./static-pod.ts";
-export { type StartedStaticPod, StaticPodAdoption } from "./static-pod-adoption.ts";
+export { StaticPodAdoption } from "./static-pod-adoption.ts";

@@ -48,27 +48,24 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
 
   /**
    * The complete list of pods that `source` wants now; provisional: wanted last, as far as is known. Resolves when
-   * every resulting notification is in the buffer, with whether other pods are wanted, or in another form, than before.
+   * every resulting notification is in the buffer.
    */
   async set(
     source: PodSource,
     pods: readonly IdentifiedPod[],
     signal: AbortSignal,
     provisional?: Provisional,
-  ): Promise<"changed" | "unchanged"> {
-    return await this.#merging.run(async () => {
-      if (provisional !== undefined && this.#confirmed.has(source)) return "unchanged";
+  ): Promise<void> {
+    await this.#merging.run(async () => {
+      if (provisional !== undefined && this.#confirmed.has(source)) return;
       const isFirst = !this.#confirmed.has(source);
       const merge = mergeSet(this.#stored.get(source) ?? new Map(), source, pods, this.#timestamp());
       this.#stored.set(source, merge.stored);
       if (provisional === undefined) this.#confirmed.add(source);
       this.#announceDuplicates(source, merge.duplicates);
-      const effective = isFirst ? withAllAdded(merge) : merge;
-      for (const notification of this.#notifications(source, effective, isFirst)) {
+      for (const notification of this.#notifications(source, isFirst ? withAllAdded(merge) : merge, isFirst)) {
         await this.#queue.put(provisional === undefined ? notification : { ...notification, provisional }, signal);
       }
-      const { removes, adds, updates, deletes } = effective;
-      return removes.length + adds.length + updates.length + deletes.length > 0 ? "changed" : "unchanged";
     }, signal);
   }
 

@@ -20,5 +20,5 @@ export interface SourcePorts {
   readonly log: Logger;
   readonly reportProblem: ReportProblem;
   /** Takes the complete list of pods this source wants; waits while its reader is behind. */
-  readonly deliver: (pods: readonly IdentifiedPod[], signal: AbortSignal) => Promise<unknown>;
+  readonly deliver: (pods: readonly IdentifiedPod[], signal: AbortSignal) => Promise<void>;
 }

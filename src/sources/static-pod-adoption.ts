@@ -1,17 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { type Logger, messageOf, savePrivateFile } from "../base/index.ts";
 import { configHashAnnotation, containerHash, deepFreeze, type IdentifiedPod } from "../model/index.ts";
+import type { StartedPod } from "./started-pod.ts";
 
 /** A static pod that the runtime has containers of. */
-export interface StartedStaticPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly startedAtMs: number;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Hash of each of its containers, by name. */
-  readonly containerHashes: ReadonlyMap<string, string>;
-}
+export type StartedStaticPod = Omit<StartedPod, "source" | "isLive">;
 
 /**
  * The UID of a static pod is a digest that each agent reckons in its own way, so that another agent's static pods would

@@ -138,6 +138,14 @@ export class PodWorkers {
     return [...this.#workers.values()].flatMap(({ pod }) => pod ?? []);
   }
 
+  /** Whether a static pod of this full name, other than the one given, has not left the node yet. */
+  isLeaving(name: string, except: PodUid | undefined): boolean {
+    return [...this.#workers.values()].some(({ uid, pod, orphanName }) => {
+      if (uid === except) return false;
+      return pod === undefined ? orphanName === name : isStaticPod(pod) && fullName(pod) === name;
+    });
+  }
+
   /** Called when nothing is left to do for a pod that is still listed. */
   onFinished(listener: (uid: PodUid) => void): void {
     this.#finishedListeners.add(listener);

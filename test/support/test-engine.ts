@@ -19,6 +19,8 @@ import { FakeClock, settleFiles } from "./fake-clock.ts";
 export interface TestEngineOptions {
   readonly runtime?: Partial<FakeRuntimeOptions>;
   readonly source?: PodSource;
+  /** Another source, which never says anything. */
+  readonly awaited?: PodSource;
   readonly handlers?: readonly AdmissionHandler[];
   /** Stands between the runtime's hints and the engine. */
   readonly hints?: (hints: PodEngineParts["hints"]) => PodEngineParts["hints"];
@@ -97,6 +99,11 @@ export class TestEngine implements AsyncDisposable {
     await this.stop();
     this.#life = this.#begin();
     await this.advance(0);
+  }
+
+  /** As `want`, but nobody tells the engine yet. */
+  intend(pod: IdentifiedPod): void {
+    this.#wanted.set(pod.metadata.uid, pod);
   }
 
   /** The source hands in the pods it wanted last, without standing by them; `hold` is what each has to wait for. */
@@ -190,7 +197,8 @@ export class TestEngine implements AsyncDisposable {
     const recordEvent: PodEngineParts["recordPodEvent"] = ({ metadata }, { reason, message }) => {
       this.events.push(`${metadata.name} ${reason}: ${message}`);
     };
-    const mux = new PodMux({ mode: "incremental", sources: [source] }, { clock, recordEvent });
+    const sources = this.#options.awaited === undefined ? [source] : [source, this.#options.awaited];
+    const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
     const ledger = new Ledger<PodUid>(clock, undefined, metrics.pods.onStep);
     const volumes = new PodVolumes(scope, {
       clock,

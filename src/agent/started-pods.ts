@@ -1,0 +1,52 @@
+import { type Logger, messageOf } from "../base/index.ts";
+import { ContainerState, PodSandboxState, type RuntimeService } from "../cri/index.ts";
+import { configSourceAnnotation } from "../model/index.ts";
+import { parseContainerAnnotations, runtimeLabels } from "../runtime/index.ts";
+import type { StartedPod } from "../sources/index.ts";
+
+/** The pods, running or done, that the runtime has sandboxes of, whichever agent made them; newest first. */
+export async function listStartedPods(runtime: RuntimeService, signal: AbortSignal): Promise<readonly StartedPod[]> {
+  const [{ items }, { containers }] = await Promise.all([
+    runtime.listPodSandbox({ filter: undefined }, { signal }),
+    runtime.listContainers({ filter: undefined }, { signal }),
+  ]);
+  const oldestFirst = [...containers].sort((a, b) => Number(a.createdAt - b.createdAt));
+  return [...items]
+    .sort((a, b) => Number(b.createdAt - a.createdAt))
+    .map(({ id, labels, annotations, state, createdAt }) => {
+      const own = oldestFirst.filter(({ podSandboxId }) => podSandboxId === id);
+      return {
+        namespace: labels[runtimeLabels.podNamespace] ?? "",
+        name: labels[runtimeLabels.podName] ?? "",
+        uid: labels[runtimeLabels.podUid] ?? "",
+        source: annotations[configSourceAnnotation] ?? "",
+        startedAtMs: Number(createdAt) / 1e6,
+        isLive:
+          state === PodSandboxState.SANDBOX_READY || own.some((one) => one.state === ContainerState.CONTAINER_RUNNING),
+        labels,
+        containerHashes: new Map(
+          own.map((one) => [
+            one.labels[runtimeLabels.containerName] ?? "",
+            parseContainerAnnotations(one.annotations).hash,
+          ]),
+        ),
+      };
+    });
+}
+
+/** Those that were started from manifest files. */
+export async function listStaticPods(
+  runtime: RuntimeService,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<readonly StartedPod[]> {
+  try {
+    return (await listStartedPods(runtime, signal)).filter(({ source }) => source === "file");
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn("Cannot list what runs; static pods that another agent started will be started anew", {
+      reason: messageOf(error),
+    });
+    return [];
+  }
+}

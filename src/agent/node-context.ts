@@ -1,11 +1,12 @@
-import type { Logger } from "../base/index.ts";
-import { type AgentConfig, reservedResources } from "../config/index.ts";
+import { type Logger, messageOf } from "../base/index.ts";
+import type { AgentConfig } from "../config/index.ts";
 import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../host/index.ts";
-import { amountsOf, type ResourceAmounts } from "../model/index.ts";
+import type { ResourceAmounts } from "../model/index.ts";
 import { canControlSwap, readHugePageSizes } from "../resources/index.ts";
 import {
   type AllocateIds,
   type NodeContext,
+  type ResolvConf,
   readResolvConf,
   readThermalThrottlePaths,
   type SandboxContext,
@@ -17,14 +18,15 @@ export async function readNodeContext(facts: {
   readonly machine: Machine;
   readonly cgroups: CgroupLayout;
   readonly cgroupDriver: "systemd" | "cgroupfs";
-  readonly nodeIps: readonly string[];
+  /** The present ones. */
+  readonly nodeIps: () => readonly string[];
+  readonly allocatable: () => ResourceAmounts;
   readonly allocateIds: AllocateIds;
   readonly log: Logger;
 }): Promise<NodeContext> {
   const { config, machine, cgroups, log } = facts;
   const { kubelet, flags, gates } = config;
-  const [hostDns, thermalThrottlePaths, hugePageSizes, selinuxEnabled] = await Promise.all([
-    kubelet.resolvConf === "" ? undefined : readResolvConf(kubelet.resolvConf),
+  const [thermalThrottlePaths, hugePageSizes, selinuxEnabled] = await Promise.all([
     readThermalThrottlePaths(),
     readHugePageSizes(),
     isSelinuxEnabled(),
@@ -32,11 +34,10 @@ export async function readNodeContext(facts: {
   return {
     rootDir: flags.rootDir,
     podLogsDir: kubelet.podLogsDir,
-    dns: {
-      clusterDns: kubelet.clusterDNS,
-      clusterDomain: kubelet.clusterDomain,
-      hostDns,
-      nodeIps: facts.nodeIps,
+    // Whoever copies the context for a pod copies what is true at that moment.
+    get dns() {
+      const { clusterDNS: clusterDns, clusterDomain } = kubelet;
+      return { clusterDns, clusterDomain, nodeIps: facts.nodeIps(), hostDns: undefined };
     },
     cgroups: {
       driver: facts.cgroupDriver,
@@ -56,7 +57,9 @@ export async function readNodeContext(facts: {
     memoryQos: gates.enabled("MemoryQoS")
       ? { throttlingFactor: kubelet.memoryThrottlingFactor, pageSizeBytes: 4096 }
       : undefined,
-    nodeAllocatable: allocatable(config, machine),
+    get nodeAllocatable() {
+      return facts.allocatable();
+    },
     seccompDefault: kubelet.seccompDefault,
     selinuxEnabled,
     thermalThrottlePaths,
@@ -92,16 +95,16 @@ export function sandboxContextOf(
   };
 }
 
-/** What pods may use: the machine less what is set aside for the system and the node's own parts. */
-function allocatable(config: AgentConfig, machine: Machine): ResourceAmounts {
-  const capacity = amountsOf({ cpu: String(machine.cpus.logical), memory: String(machine.memoryBytes) });
-  const { system, kube } = reservedResources(config.kubelet);
-  const result = new Map(capacity);
-  for (const amounts of [system, kube]) {
-    for (const [name, amount] of Object.entries(amounts)) {
-      const left = (result.get(name) ?? 0n) - amount;
-      if (result.has(name)) result.set(name, left > 0n ? left : 0n);
+/**
+ * The node's resolver settings, read for each sandbox: they change with the network (DHCP, VPN), and the file may come
+ * later than the agent. While it can't be read, pods wait; the agent does not.
+ */
+export function hostDnsReader(path: string): () => Promise<ResolvConf | undefined> {
+  return async () => {
+    try {
+      return await readResolvConf(path);
+    } catch (error) {
+      throw new Error(`cannot read the node's resolver settings (resolvConf): ${messageOf(error)}`, { cause: error });
     }
-  }
-  return result;
+  };
 }

@@ -1,20 +1,19 @@
 import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import type { CriClient, RuntimeIdentity } from "../cri/index.ts";
-import type { Machine } from "../host/index.ts";
 import { ImageList, nodeStatusImages } from "../images/index.ts";
 import type { RecordNodeEvent } from "../model/index.ts";
-import { filesystemBytes, NodeKeeper, nodeSettingsOf, readHugePages, systemNetwork } from "../node/index.ts";
+import { NodeKeeper, nodeSettingsOf, systemNetwork } from "../node/index.ts";
 import type { RuntimeStatus } from "../runtime/index.ts";
 import type { Cluster } from "./cluster.ts";
+import { type NodeResources, noDevices } from "./node-resources.ts";
 
 /** Registers the node, reports its status and renews its lease, for as long as the scope lives. */
-export async function startNode(
+export function startNode(
   parts: {
     readonly cluster: Cluster;
     readonly config: AgentConfig;
-    readonly rootDir: string;
-    readonly machine: Machine;
+    readonly resources: NodeResources;
     readonly cri: CriClient;
     readonly identity: RuntimeIdentity;
     readonly runtimeStatus: RuntimeStatus;
@@ -24,8 +23,8 @@ export async function startNode(
     readonly volumesInUse: () => readonly string[];
   },
   scope: TaskScope,
-): Promise<NodeKeeper> {
-  const { cluster, config, clock, machine, cri, runtimeStatus, identity } = parts;
+): NodeKeeper {
+  const { cluster, config, clock, cri, runtimeStatus, identity } = parts;
   const log = parts.log.named("node");
   const images = new ImageList(cri.images, clock);
   const keeper = new NodeKeeper(nodeSettingsOf(config), {
@@ -43,9 +42,8 @@ export async function startNode(
       for (const informer of [cluster.pods, cluster.services, cluster.runtimeClasses]) informer.hasten();
     },
     facts: {
-      machine,
-      hugePages: await readHugePages(),
-      rootFilesystemBytes: () => filesystemBytes(parts.rootDir),
+      ...parts.resources.facts,
+      rootFilesystemBytes: () => parts.resources.rootFilesystemBytes(),
       network: systemNetwork(clock),
       runtime: () => ({
         identity,
@@ -63,7 +61,7 @@ export async function startNode(
       images: async (signal) => nodeStatusImages(await images.get(signal), config.kubelet.nodeStatusMaxImages),
       pressure: () => ({ memory: false, disk: false, pid: false }),
       volumesInUse: parts.volumesInUse,
-      devices: () => ({ capacity: new Map(), allocatable: new Map(), removed: [], hasCheckpoint: true }),
+      devices: () => noDevices,
       shutdownProblem: () => undefined,
       shortcoming: undefined,
     },

@@ -54,7 +54,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     store: new FileProbeStore(podsDir, log.named("probes")),
   });
   const podIps = (pod: IdentifiedPod, observed: ObservedPod | undefined): readonly string[] =>
-    pod.spec.hostNetwork === true ? parts.hostIPs : (observed?.ips ?? []);
+    pod.spec.hostNetwork === true ? parts.hostIPs() : (observed?.ips ?? []);
   const hooks = new LifecycleHooks({
     clock,
     scope,
@@ -102,7 +102,11 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     recordNodeEvent: parts.recordNodeEvent,
     hashOf: containerHash,
     noteOwner: (id, uid) => observer.noteOwner(id, uid),
-    sandboxContext: async (pod) => sandboxContext(pod),
+    sandboxContext: async (pod) => {
+      const hostDns = await parts.readHostDns();
+      const context = sandboxContext(pod);
+      return { ...context, dns: { ...context.dns, hostDns } };
+    },
     containerContext: async ({ pod, observed, image }) => ({
       ...sandboxContext(pod),
       image,
@@ -139,7 +143,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     observe: (pod, observed) => {
       const containers = new Map(observed.containers.toReversed().map((container) => [container.name, container]));
       const podIp = podIps(pod, observed)[0];
-      probes.observe(uidOf(pod), { containers, podIp, hostIp: parts.hostIPs[0] });
+      probes.observe(uidOf(pod), { containers, podIp, hostIp: parts.hostIPs()[0] });
     },
     beginTermination: (uid) => probes.beginTermination(uid),
     remove: (uid) => probes.remove(uid),

@@ -69,8 +69,7 @@ function asking(name: string, cpu: string, priority: number): IdentifiedPod {
 
 const crowded = predicatesHandler({
   node: () => ({ node: { metadata: { name: "n1" } }, isConfirmed: true }),
-  allocatable: () => amountsOf({ cpu: "1" }),
-  maxPods: () => 10,
+  allocatable: () => amountsOf({ pods: "10", cpu: "1" }),
 });
 
 test("a critical pod starts when those that had to make room for it have stopped", async () => {

@@ -2,7 +2,7 @@ import type { Clock, Ledger, Logger } from "../base/index.ts";
 import type { ContainerHint, RuntimeService } from "../cri/index.ts";
 import type { IdentifiedPod, PodUid, RecordNodeEvent, RecordPodEvent } from "../model/index.ts";
 import type { Admission } from "../pods/index.ts";
-import type { ContainerContext, NodeContext, StarterPorts } from "../runtime/index.ts";
+import type { ContainerContext, DnsSettings, NodeContext, StarterPorts } from "../runtime/index.ts";
 import type { PodMux } from "../sources/index.ts";
 import type { PodVolumes } from "../volumes/index.ts";
 import type { AgentMetrics } from "./metrics/index.ts";
@@ -22,7 +22,10 @@ export interface PodEngineParts {
   readonly mux: PodMux;
   readonly admission: Admission;
   readonly node: NodeContext;
-  readonly hostIPs: readonly string[];
+  /** The node's addresses as they are now; none while none is known. */
+  readonly hostIPs: () => readonly string[];
+  /** The node's resolver settings as they are now; rejects while they can't be read. */
+  readonly readHostDns: () => Promise<DnsSettings["hostDns"]>;
   readonly legacyLogDir: string;
   readonly cgroups: PodSetupPorts["cgroups"];
   readonly volumes: PodVolumes;

@@ -87,7 +87,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     setup,
     memory,
     hashOf: containerHash,
-    node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs }),
+    node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs() }),
     terminationTexts: new TerminationTexts({
       clock,
       read: readTerminationText,

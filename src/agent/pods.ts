@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { type Clock, Ledger, type Logger, type TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
 import { ContainerHints, type CriClient } from "../cri/index.ts";
-import { type CgroupLayout, isAppArmorEnabled, type Machine, nodeAddresses } from "../host/index.ts";
-import { readPullSecrets } from "../images/index.ts";
+import { type CgroupLayout, isAppArmorEnabled, type Machine } from "../host/index.ts";
+import { type ImageGc, readPullSecrets } from "../images/index.ts";
 import type { IdentifiedPod, PodUid } from "../model/index.ts";
 import type { KnownNode, NodeKeeper } from "../node/index.ts";
 import {
@@ -35,8 +35,10 @@ import { mountedImageNames } from "./image-volumes.ts";
 import { type ProcessSurroundings, startImages } from "./images.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { type AgentMetrics, showClientCertificate, showServingCertificate } from "./metrics/index.ts";
-import { readNodeContext } from "./node-context.ts";
-import { startPodEngine } from "./pod-engine.ts";
+import { hostDnsReader, readNodeContext } from "./node-context.ts";
+import { machineIps, NodeIps } from "./node-ips.ts";
+import { NodeResources } from "./node-resources.ts";
+import { type PodEngine, startPodEngine } from "./pod-engine.ts";
 import { pullAccounts } from "./pull-accounts.ts";
 import type { ConnectedRuntime } from "./runtime-link.ts";
 import { startSources } from "./sources.ts";
@@ -76,6 +78,14 @@ export interface StartedPods extends RunningPods {
 
 const legacyLogDir = "/var/log/containers";
 
+/** Parts that others call back before they are there; until then there is nothing to tell them. */
+interface LateParts {
+  engine?: PodEngine;
+  keeper?: NodeKeeper;
+  imageGc?: ImageGc;
+  healing?: { readonly wake: () => void };
+}
+
 /** Connects sources, workers and what they drive, and starts them; leaving the scope stops loops, never pods. */
 export async function startPods(parts: AgentParts, scope: TaskScope): Promise<StartedPods> {
   const { config, clock, log, cri, machine, metrics } = parts;
@@ -86,17 +96,25 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   const events = eventsTo(cluster, log.named("events"), config.nodeName);
   const userIds = new UserIds(podsDir, defaultUserIdPool(kubelet.userNamespaces?.idsPerPod));
   await userIds.restore();
-  const hostIPs = await nodeAddresses(flags.nodeIPs);
+  const resources = await NodeResources.read(config, machine, parts.rootDir);
+  resources.besides(() => known?.knowledge?.node.status);
+  const nodeIps = new NodeIps({ clock, log: log.named("node"), find: machineIps(flags.nodeIPs) });
+  known?.onChange(() => nodeIps.learn(known.knowledge));
+  nodeIps.learn(known?.knowledge);
+  await nodeIps.start(scope);
   const node = await readNodeContext({
     config,
     machine,
     cgroups: parts.cgroups,
     cgroupDriver: parts.runtime.cgroupDriver,
-    nodeIps: hostIPs,
+    nodeIps: () => nodeIps.current,
+    allocatable: () => resources.allocatable(),
     allocateIds: (pod) => userIds.allocate(pod),
     log,
   });
   const ledger = new Ledger<PodUid>(clock, undefined, metrics.pods.onStep);
+  const late: LateParts = {};
+  const mux = await startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
   const runtimeHandlerOf = (pod: IdentifiedPod): string => runtimeHandler(pod, cluster);
   const images = await startImages({
     config,
@@ -107,7 +125,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     ledger,
     recordEvent: events.pod,
     surroundings: parts.surroundings,
-    onUse: (imageId) => imageGc.noteWanted(imageId),
+    onUse: (imageId) => late.imageGc?.noteWanted(imageId),
     metrics: metrics.images,
     runtimeHandlerOf,
     serviceAccounts:
@@ -127,7 +145,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
         },
       }),
   });
-  const imageGc = await startImageCollection(
+  late.imageGc = await startImageCollection(
     {
       config,
       runtime: cri.runtime,
@@ -141,7 +159,6 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     },
     scope,
   );
-  const mux = await startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
   const cgroups = await startCgroups(
     {
       config,
@@ -151,8 +168,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       clock,
       log,
       environment: parts.surroundings.environment,
-      activePods: () => engine.activePods(),
-      arePodsKnown: () => engine.arePodsKnown(),
+      activePods: () => late.engine?.activePods() ?? [],
+      arePodsKnown: () => late.engine?.arePodsKnown() ?? false,
     },
     scope,
   );
@@ -166,15 +183,13 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       ledger,
       recordEvent: events.pod,
       cluster,
-      onReady: (uid) => engine.workers.wake(uid),
-      onInUse: () => keeper?.wake(),
+      onReady: (uid) => late.engine?.workers.wake(uid),
+      onInUse: () => late.keeper?.wake(),
       onContent: metrics.volumes.onContent,
       onMount: metrics.volumes.onMount,
     },
     scope,
   );
-  let keeper: NodeKeeper | undefined;
-  let healing: { readonly wake: () => void } | undefined;
   const engine = startPodEngine(
     {
       clock,
@@ -201,17 +216,17 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
           : [
               predicatesHandler({
                 node: () => judgingNode(known),
-                allocatable: () => node.nodeAllocatable,
-                maxPods: () => kubelet.maxPods,
+                allocatable: () => resources.allocatable(),
               }),
             ]),
         hostPortsHandler,
         appArmorHandler(await isAppArmorEnabled()),
         osHandler,
-        groupsPolicyHandler(() => supportsStrictGroups(engine.runtimeStatus)),
+        groupsPolicyHandler(() => supportsStrictGroups(late.engine?.runtimeStatus)),
       ]),
       node,
-      hostIPs,
+      hostIPs: () => nodeIps.current,
+      readHostDns: hostDnsReader(kubelet.resolvConf),
       legacyLogDir,
       cgroups: cgroups.pods,
       ...volumes,
@@ -221,8 +236,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
       metrics,
       recordPodEvent: events.pod,
       recordNodeEvent: events.node,
-      onRuntimeChange: () => keeper?.wake(),
-      onPodsKnown: () => healing?.wake(),
+      onRuntimeChange: () => late.keeper?.wake(),
+      onPodsKnown: () => late.healing?.wake(),
       onGone(uid) {
         userIds.release(uid);
         images.forgetPod(uid);
@@ -239,9 +254,11 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     },
     scope,
   );
+  late.engine = engine;
   known?.onChange(() => engine.reconsider());
-  healing = cgroups.keepHealing((signal) => engine.knownPods(signal), scope);
-  if (engine.arePodsKnown()) healing.wake();
+  nodeIps.onChange(() => engine.workers.wakeAll());
+  late.healing = cgroups.keepHealing((signal) => engine.knownPods(signal), scope);
+  if (engine.arePodsKnown()) late.healing.wake();
   metrics.volumes.show(volumes.volumes);
   startLogRotation({ ...engine, kubelet, runtime: cri.runtime, clock, log }, scope);
   let reviews: Reviews | undefined;
@@ -256,9 +273,10 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     if (clientCertificate !== undefined) showClientCertificate(metrics.figures.main, clientCertificate);
     const { statuses, workers, runtimeStatus } = engine;
     const { rootDir, runtime } = parts;
-    const nodeParts = { cluster, config, rootDir, machine, cri, identity: runtime.identity, runtimeStatus, clock, log };
+    const nodeParts = { cluster, config, resources, cri, identity: runtime.identity, runtimeStatus, clock, log };
     metrics.startup.begin();
-    keeper = await startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
+    const keeper = startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
+    late.keeper = keeper;
     keeper.onNode(metrics.startup.onNode);
     startApiSource({ cluster, nodeName: config.nodeName, rootDir, runtime: cri.runtime, clock, log }, mux, scope);
     if (kubelet.serverTLSBootstrap) {
@@ -294,7 +312,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   watchDisk(parts.rootDir, parts, scope);
   if (cluster !== undefined) {
     const leaseSeconds = kubelet.nodeLeaseDurationSeconds;
-    watchApi({ ...parts, pods: cluster.pods, lease: () => keeper?.lease.renewal, leaseSeconds });
+    watchApi({ ...parts, pods: cluster.pods, lease: () => late.keeper?.lease.renewal, leaseSeconds });
   }
   parts.health.watch("pods", () => {
     const problem = engine.runtimeStatus.runtimeProblem;
@@ -339,8 +357,8 @@ function runtimeHandler(pod: IdentifiedPod, cluster: Cluster | undefined): strin
   return found.handler;
 }
 
-function supportsStrictGroups({ answeredAt, features }: RuntimeStatus): boolean | undefined {
-  return answeredAt === undefined ? undefined : features?.supplementalGroupsPolicy === true;
+function supportsStrictGroups(status: RuntimeStatus | undefined): boolean | undefined {
+  return status?.answeredAt === undefined ? undefined : status.features?.supplementalGroupsPolicy === true;
 }
 
 function crashBackoff({ gates, kubelet }: AgentConfig): { readonly initialMs: number; readonly maxMs: number } {

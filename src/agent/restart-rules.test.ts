@@ -14,8 +14,7 @@ class Knowledge {
   readonly handlers: readonly AdmissionHandler[] = [
     predicatesHandler({
       node: () => this.node,
-      allocatable: () => amountsOf({ cpu: this.cpu }),
-      maxPods: () => 100,
+      allocatable: () => amountsOf({ pods: "100", cpu: this.cpu }),
     }),
     hostPortsHandler,
   ];

@@ -10,6 +10,7 @@ export type {
   LoadResult,
   Origin,
 } from "./agent-config.ts";
+export { capacitySettingsOf } from "./capacity-settings.ts";
 export { toConfigz } from "./configz.ts";
 export { describeOrigin, type EffectiveSetting, effectiveFields, effectiveFlags } from "./effective.ts";
 export type { GateStage } from "./gates/gate-spec.ts";
@@ -33,6 +34,5 @@ export type {
 } from "./kubelet-configuration.ts";
 export { describeProblem, loadConfig } from "./load.ts";
 export { systemIo } from "./system-io.ts";
-export { type EvictionAmount, parseEvictionThreshold } from "./text/eviction-text.ts";
 export { type ReservedResources, reservedResources } from "./text/reserved.ts";
 export { KUBERNETES_VERSION, NODELET_VERSION } from "./version.ts";

@@ -3,7 +3,7 @@ import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 
 /**
  * The addresses by which this node is reached, primary family first. Given ones are kept; `0.0.0.0` and `::` ask for
- * the default address of that family, as does an empty list for IPv4 before IPv6.
+ * the default address of that family, as does an empty list for IPv4 before IPv6. None while the network is not up.
  */
 export async function nodeAddresses(wanted: readonly string[], root = "/"): Promise<readonly string[]> {
   const chosen: (string | undefined)[] = [];
@@ -13,8 +13,7 @@ export async function nodeAddresses(wanted: readonly string[], root = "/"): Prom
     else chosen.push(ip);
   }
   if (wanted.length === 0) chosen.push((await defaultAddress(4, root)) ?? (await defaultAddress(6, root)));
-  const found = chosen.filter((ip) => ip !== undefined);
-  return found.length > 0 ? found : ["127.0.0.1"];
+  return chosen.filter((ip) => ip !== undefined);
 }
 
 /** The address of that family by which the rest of the world is reached. */

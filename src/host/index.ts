@@ -1,5 +1,6 @@
 // The Linux door: system calls, mounts, cgroup hierarchies, /proc, locks, systemd. Reads and acts; never decides.
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
+export { filesystemBytes, readHugePages } from "./capacity.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
 export { foreignMountOf } from "./foreign-mounts.ts";

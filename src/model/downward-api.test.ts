@@ -55,8 +55,15 @@ for (const [path, message] of [
 test("fields without a value are empty texts", () => {
   const bare: IdentifiedPod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { containers: [] } };
   const none = { podIps: [], hostIps: [] };
-  for (const path of ["metadata.labels", "metadata.annotations", "spec.nodeName", "status.podIP", "status.hostIPs"]) {
+  for (const path of ["metadata.labels", "metadata.annotations", "spec.nodeName", "status.podIP"]) {
     assert.equal(podField(bare, path, none), "", path);
+  }
+});
+
+test("the node's addresses are not handed on before they are known", () => {
+  const bare: IdentifiedPod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { containers: [] } };
+  for (const path of ["status.hostIP", "status.hostIPs"]) {
+    assert.throws(() => podField(bare, path, { podIps: [], hostIps: [] }), /not known yet/);
   }
 });
 

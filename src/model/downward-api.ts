@@ -34,9 +34,10 @@ export function podField(pod: IdentifiedPod, fieldPath: string, facts: PodFacts)
     case "spec.serviceAccountName":
       return spec.serviceAccountName ?? "";
     case "status.hostIP":
-      return facts.hostIps[0] ?? "";
     case "status.hostIPs":
-      return facts.hostIps.join(",");
+      // An empty text would stay in the container's environment for good.
+      if (facts.hostIps[0] === undefined) throw new DownwardApiError("the node's addresses are not known yet");
+      return fieldPath === "status.hostIP" ? facts.hostIps[0] : facts.hostIps.join(",");
     case "status.podIP":
       return facts.podIps[0] ?? "";
     case "status.podIPs":

@@ -22,6 +22,17 @@ export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";
 export { type DecodedManifest, locateProblem, type ManifestKinds } from "./manifest-kinds.ts";
 export {
+  allocatableOf,
+  type CapacityFacts,
+  type CapacitySettings,
+  capacityOf,
+  type DeviceAmounts,
+  isExtended,
+  isHugePages,
+  missingResources,
+  type ResourceList,
+} from "./node-capacity.ts";
+export {
   type ContainerAnnotations,
   newestOf,
   type ObservedContainer,

@@ -4,4 +4,4 @@ export { KnownNode, type KnownNodePorts, type NodeKnowledge } from "./known-node
 export type { DeviceFacts, NetworkFacts, NodeFacts, RuntimeFacts } from "./ports.ts";
 export { newNode } from "./registration/node-object.ts";
 export { type NodeSettings, nodeSettingsOf } from "./settings.ts";
-export { filesystemBytes, readHugePages, systemNetwork } from "./system-facts.ts";
+export { systemNetwork } from "./system-facts.ts";

@@ -1,5 +1,5 @@
 import type { Machine } from "../host/index.ts";
-import type { ContainerImage, NodeFeatures, NodeRuntimeHandler } from "../model/index.ts";
+import type { ContainerImage, DeviceAmounts, NodeFeatures, NodeRuntimeHandler } from "../model/index.ts";
 
 /** What the node tells of itself. Everything is the present truth; whoever changes it calls `wake` of the keeper. */
 export interface NodeFacts {
@@ -34,12 +34,7 @@ export interface RuntimeFacts {
   readonly features: NodeFeatures | undefined;
 }
 
-/** Counts by resource name. */
-export interface DeviceFacts {
-  readonly capacity: ReadonlyMap<string, number>;
-  readonly allocatable: ReadonlyMap<string, number>;
-  /** Resources whose plugin is gone for good. */
-  readonly removed: readonly string[];
+export interface DeviceFacts extends DeviceAmounts {
   /** False when the agent remembers no device of an earlier run: what the Node still says about them is stale. */
   readonly hasCheckpoint: boolean;
 }

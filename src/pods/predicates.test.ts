@@ -11,8 +11,7 @@ const node: Node = {
 const tolerant: Partial<PodSpec> = { tolerations: [{ operator: "Exists" }] };
 const handler = predicatesHandler({
   node: () => ({ node, isConfirmed: true }),
-  allocatable: () => amountsOf({ cpu: "2", memory: "1Gi", "example.com/gpu": "1" }),
-  maxPods: () => 3,
+  allocatable: () => amountsOf({ pods: "3", cpu: "2", memory: "1Gi", "example.com/gpu": "1" }),
 });
 const asking = (requests: Record<string, string>, name = "p"): IdentifiedPod =>
   testPod({ ...tolerant, containers: [testContainer("main", { resources: { requests } })] }, { name, uid: name });

@@ -28,8 +28,8 @@ export interface JudgingNode {
 export interface PredicatePorts {
   /** Undefined while neither the API server has shown the Node nor is known to be out of reach. */
   readonly node: () => JudgingNode | undefined;
+  /** What pods may use, how many of them there may be included. */
   readonly allocatable: () => ResourceAmounts;
-  readonly maxPods: () => number;
 }
 
 /** What the scheduler promised for this pod must still hold on this node. */
@@ -43,7 +43,7 @@ export function predicatesHandler(ports: PredicatePorts): AdmissionHandler {
       // Refused is refused for good, and labels and taints may have changed since.
       return { type: "undecided", waitsFor: "the API server: the Node as last known would not take this pod" };
     }
-    const lacks = lackingResources(pod, rivals, ports.allocatable(), ports.maxPods());
+    const lacks = lackingResources(pod, rivals, ports.allocatable());
     const [first] = lacks;
     if (first === undefined) return misfit ?? admitted;
     if (!isCriticalPod(pod)) return shortageVerdict(first);
@@ -74,11 +74,11 @@ function lackingResources(
   pod: IdentifiedPod,
   others: readonly IdentifiedPod[],
   allocatable: ResourceAmounts,
-  maxPods: number,
 ): readonly Lack[] {
   const lacks: Lack[] = [];
-  const [count, most] = [BigInt(others.length), BigInt(maxPods)];
-  if (count + 1n > most) lacks.push({ resource: "pods", requested: 1n, used: count, capacity: most });
+  const [count, most] = [BigInt(others.length), allocatable.get("pods")];
+  if (most !== undefined && count + 1n > wholeUnits(most))
+    lacks.push({ resource: "pods", requested: 1n, used: count, capacity: wholeUnits(most) });
   const { requests } = podResources(pod.spec, "with overhead");
   let used: ResourceAmounts = new Map();
   for (const other of others) used = addAmounts(used, podResources(other.spec, "with overhead").requests);

@@ -22,8 +22,7 @@ const handler = predicatesHandler({
     node: { metadata: { name: "n1" }, spec: { taints: [{ key: "away", effect: "NoExecute" }] } },
     isConfirmed: true,
   }),
-  allocatable: () => amountsOf({ cpu: "1", memory: "1000" }),
-  maxPods: () => 4,
+  allocatable: () => amountsOf({ pods: "4", cpu: "1", memory: "1000" }),
 });
 const tolerant = (wanted: IdentifiedPod): IdentifiedPod => ({
   ...wanted,

@@ -33,6 +33,10 @@ export interface TestEngineOptions {
     parts: Pick<PodEngineParts, "clock" | "ledger" | "metrics">,
   ) => PodEngineParts["images"];
   readonly volumeKinds?: readonly VolumeKind[];
+  readonly hostIPs?: PodEngineParts["hostIPs"];
+  /** As containers are told of them. */
+  readonly nodeIps?: () => readonly string[];
+  readonly readHostDns?: PodEngineParts["readHostDns"];
 }
 
 /** The pod engine as the agent wires it, on virtual time, over the simulated runtime. */
@@ -224,8 +228,9 @@ export class TestEngine implements AsyncDisposable {
         hints: hints(new ContainerHints({ runtime, clock, log: silentLogger })),
         mux,
         admission: new Admission(handlers),
-        node: exampleContext({ rootDir, podLogsDir: join(rootDir, "logs") }),
-        hostIPs: ["10.0.0.1"],
+        node: this.#nodeContext(),
+        hostIPs: () => this.#options.hostIPs?.() ?? ["10.0.0.1"],
+        readHostDns: this.#options.readHostDns ?? (async () => undefined),
         onRuntimeChange() {},
         services: () => ({ state: "none" }),
         runtimeHandlerOf: () => "",
@@ -264,6 +269,18 @@ export class TestEngine implements AsyncDisposable {
       scope,
     );
     return { scope, mux, volumes, engine, figures };
+  }
+
+  #nodeContext(): PodEngineParts["node"] {
+    const { rootDir } = this;
+    const { nodeIps } = this.#options;
+    const example = exampleContext({ rootDir, podLogsDir: join(rootDir, "logs") });
+    return {
+      ...example,
+      get dns() {
+        return nodeIps === undefined ? example.dns : { ...example.dns, nodeIps: nodeIps() };
+      },
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,5 @@
-import type { Node } from "../../model/index.ts";
+import { isExtended, isHugePages, type Node, type ResourceList } from "../../model/index.ts";
 import type { DeviceFacts } from "../ports.ts";
-import { isExtended, isHugePages, type ResourceList } from "../status/capacity.ts";
 import { attachDetachAnnotation } from "./node-object.ts";
 
 /** Labels that the agent knows better than the Node that it finds; all others are left as they are. */

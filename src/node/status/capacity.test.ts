@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { TestFacts, testNodeSettings } from "../../../test/support/node-facts.ts";
-import { amountsOf, parseQuantity } from "../../model/index.ts";
-import { allocatableOf, capacityOf, isExtended, missingResources, type ResourceList } from "./capacity.ts";
+import {
+  allocatableOf,
+  amountsOf,
+  capacityOf,
+  isExtended,
+  missingResources,
+  parseQuantity,
+  type ResourceList,
+} from "../../model/index.ts";
 
 function capacity(
   change: (facts: TestFacts) => void = () => {},

@@ -1,5 +1,4 @@
-import { jsonEqual, type Node, type NodeCondition, tryParseQuantity } from "../../model/index.ts";
-import type { ResourceList } from "./capacity.ts";
+import { jsonEqual, type Node, type NodeCondition, type ResourceList, tryParseQuantity } from "../../model/index.ts";
 
 /** True when a status says something else than before; that it was computed anew does not count. */
 export function statusChanged(old: Node["status"], next: Node["status"]): boolean {

@@ -1,9 +1,17 @@
 import { type Clock, isAbort, type Logger } from "../../base/index.ts";
-import type { Node, NodeAddress, NodeCondition, NodeStatus, RecordNodeEvent } from "../../model/index.ts";
+import {
+  allocatableOf,
+  capacityOf,
+  missingResources,
+  type Node,
+  type NodeAddress,
+  type NodeCondition,
+  type NodeStatus,
+  type RecordNodeEvent,
+} from "../../model/index.ts";
 import type { NodeFacts } from "../ports.ts";
 import type { NodeSettings } from "../settings.ts";
 import { findAddresses } from "./addresses.ts";
-import { allocatableOf, capacityOf, missingResources } from "./capacity.ts";
 import { type ConditionContext, pressureCondition, pressures, readyCondition, statusEvent } from "./conditions.ts";
 import { nodeInfoOf } from "./node-info.ts";
 

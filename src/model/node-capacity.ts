@@ -1,15 +1,7 @@
-import {
-  addAmounts,
-  amountsOf,
-  formatOf,
-  formatQuantity,
-  type Nano,
-  type Quantity,
-  type ResourceAmounts,
-  wholeUnits,
-} from "../../model/index.ts";
-import type { DeviceFacts, NodeFacts } from "../ports.ts";
-import type { NodeSettings, Threshold } from "../settings.ts";
+import type { Quantity } from "./kube/gen/types.ts";
+import { type Nano, wholeUnits } from "./quantity.ts";
+import { formatOf, formatQuantity } from "./quantity-format.ts";
+import { addAmounts, amountsOf, type ResourceAmounts } from "./resource-list.ts";
 
 export type ResourceList = Readonly<Record<string, Quantity>>;
 
@@ -17,15 +9,40 @@ const nanosPerUnit = 1_000_000_000n;
 const bytes = (amount: bigint): Quantity => formatQuantity(amount * nanosPerUnit, "binary");
 const count = (amount: number): Quantity => formatQuantity(BigInt(amount) * nanosPerUnit, "decimal");
 
-export type CapacitySettings = Pick<
-  NodeSettings,
-  "maxPods" | "podsPerCore" | "localStorageIsolation" | "reserved" | "hardEviction"
->;
+/** What the configuration says about how much of the machine pods may use. */
+export interface CapacitySettings {
+  readonly maxPods: number;
+  /** 0 is no limit. */
+  readonly podsPerCore: number;
+  readonly localStorageIsolation: boolean;
+  /** systemReserved and kubeReserved together. */
+  readonly reserved: ResourceAmounts;
+  /** Thresholds of hard eviction that lower what pods may use; the amount, or a share of the capacity. */
+  readonly hardEviction: { readonly memory?: Threshold; readonly nodefs?: Threshold };
+}
+
+type Threshold = { readonly quantity: Nano } | { readonly fraction: number };
+
+/** Counts of devices by resource name. */
+export interface DeviceAmounts {
+  readonly capacity: ReadonlyMap<string, number>;
+  readonly allocatable: ReadonlyMap<string, number>;
+  /** Resources whose plugin is gone for good. */
+  readonly removed: readonly string[];
+}
+
+/** What a machine has for pods. */
+export interface CapacityFacts {
+  readonly machine: { readonly cpus: { readonly logical: number }; readonly memoryBytes: number };
+  /** Bytes set aside for huge pages, by their size in bytes. */
+  readonly hugePages: ReadonlyMap<bigint, bigint>;
+  readonly devices: DeviceAmounts;
+}
 
 /** What the machine has; what others put beside it is kept. */
 export function capacityOf(
   settings: CapacitySettings,
-  { machine, hugePages, devices }: Pick<NodeFacts, "machine" | "hugePages"> & { readonly devices: DeviceFacts },
+  { machine, hugePages, devices }: CapacityFacts,
   rootFilesystemBytes: bigint | undefined,
   present: ResourceList,
 ): ResourceList {
@@ -50,7 +67,7 @@ export function capacityOf(
 export function allocatableOf(
   settings: CapacitySettings,
   capacity: ResourceList,
-  devices: DeviceFacts,
+  devices: DeviceAmounts,
   present: ResourceList,
 ): ResourceList {
   const amounts = amountsOf(capacity);

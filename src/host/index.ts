@@ -18,6 +18,7 @@ export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { setOwnOomScore } from "./oom-score.ts";
 export { setOpenFileLimit } from "./open-files.ts";
 export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";
+export { RemovedNames } from "./removed-names.ts";
 export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security.ts";
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { findSystemd } from "./systemd/find.ts";

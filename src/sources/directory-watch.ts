@@ -1,11 +1,13 @@
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
+import { RemovedNames } from "../host/index.ts";
 
 /** Tells of changes in one directory as the kernel reports them (inotify). */
 export class DirectoryWatch {
   readonly #onChange: (name: string) => void;
   #watcher: FSWatcher | undefined;
   #watched: string | undefined;
+  #removed: RemovedNames | undefined;
 
   constructor(onChange: (name: string) => void) {
     this.#onChange = onChange;
@@ -31,10 +33,18 @@ export class DirectoryWatch {
     });
     this.#watcher = watcher;
     this.#watched = identity;
+    this.#removed = await RemovedNames.of(path);
     return "newly watched";
   }
 
+  /** Names that went since the last call, also those that are there again. */
+  removed(): ReadonlySet<string> {
+    return this.#removed?.take() ?? new Set();
+  }
+
   close(): void {
+    this.#removed?.[Symbol.dispose]();
+    this.#removed = undefined;
     this.#watcher?.close();
     this.#watcher = undefined;
     this.#watched = undefined;

@@ -353,6 +353,38 @@ test("an editor that moves the old file away before it writes the new one does n
   );
 });
 
+test("a manifest that is deleted and written again at once ends its pod and starts it anew", async () => {
+  await using source = await startSource();
+  const { ears } = source;
+  const path = source.write("a.yaml", manifest("a"));
+  source.write("b.yaml", manifest("b"));
+  await delivered(ears, "a-n", "b-n");
+  const uids = ears.deliveries.at(-1)?.map(({ metadata }) => metadata.uid);
+  const seen = ears.deliveries.length;
+  rmSync(path);
+  source.write("a.yaml", manifest("a"));
+  await ears.until("both deliveries", () => ears.deliveries.length >= seen + 2);
+  const names = ears.deliveries.slice(seen).map((pods) => pods.map(({ metadata }) => metadata.name));
+  assert.deepEqual(names, [["b-n"], ["a-n", "b-n"]]);
+  assert.deepEqual(
+    ears.deliveries.at(-1)?.map(({ metadata }) => metadata.uid),
+    uids,
+  );
+});
+
+test("a manifest that is replaced by the same content, by renaming, leaves its pod alone", async () => {
+  await using source = await startSource();
+  const { ears } = source;
+  const path = source.write("a.yaml", manifest("a"));
+  await delivered(ears, "a-n");
+  const seen = ears.deliveries.length;
+  const fresh = source.write(".a.yaml.new", manifest("a"));
+  renameSync(fresh, path);
+  source.write("b.yaml", manifest("b"));
+  await delivered(ears, "a-n", "b-n");
+  assert.equal(ears.deliveries.length, seen + 1);
+});
+
 test("a copy of a manifest does not touch the pod that runs, and takes over when the original goes", async () => {
   await using source = await startSource();
   const { ears } = source;

@@ -81,6 +81,7 @@ export class FileSource {
         if (isCheckDue) checkedAt = clock.monotonic();
         const changed = this.#changed;
         this.#changed = new Set();
+        await this.#forget(watch.removed(), signal);
         await this.#scan((path) => isCheckDue || changed.has(basename(path)), signal);
         if (this.#changed.size > 0) continue;
         const nextCheckMs = checkedAt + this.#settings.checkFrequencyMs - clock.monotonic();
@@ -118,6 +119,17 @@ export class FileSource {
       });
       return retryMs;
     }
+  }
+
+  /**
+   * A file that was deleted took its pod with it, even if it is back by now: whoever does that wants the pod started
+   * anew. Read again, it is a file like any other.
+   */
+  async #forget(removed: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const gone = [...this.#files.keys()].filter((path) => removed.has(basename(path)));
+    if (gone.length === 0 || this.#delivered === undefined) return;
+    for (const path of gone) this.#files.delete(path);
+    await this.#publish(signal);
   }
 
   async #scan(mustRead: (path: string) => boolean, signal: AbortSignal): Promise<void> {

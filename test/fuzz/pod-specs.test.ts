@@ -23,7 +23,6 @@ fuzzTest("odd pods end as their own failures; a good pod beside them starts, and
       predicatesHandler({
         node: () => ({ node, isConfirmed: true }),
         allocatable: () => amountsOf({ cpu: "4", memory: "8Gi", pods: "110" }),
-        maxPods: () => 110,
       }),
       hostPortsHandler,
       appArmorHandler(false),

@@ -57,6 +57,14 @@ export class Makers {
     await this.#admin.delete(resource, { ...place, name }, { propagationPolicy: "Background" }, soon());
   }
 
+  /**
+   * Asks for the end of every steady pod that is still in the API: a collector of garbage whose API server was killed may
+   * forget them, and only what the agent was asked to end can be left by it.
+   */
+  async deletePods(): Promise<void> {
+    await this.#admin.deleteCollection(resources.pods, place, { labelSelector: steadyLabel }, soon());
+  }
+
   async #create(metadata: object, spec: Partial<PodSpec>): Promise<void> {
     const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers: [], ...spec } };
     await this.#admin.create(resources.pods, place, pod, soon());

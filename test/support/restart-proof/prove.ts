@@ -59,6 +59,7 @@ export interface ProofFigures {
 const home = fileURLToPath(new URL("../../..", import.meta.url));
 const startMs = 180_000;
 const settleMs = 60_000;
+const collectedMs = 15_000;
 const place = { namespace: "default" } as const;
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 const forever = new AbortController().signal;
@@ -152,6 +153,11 @@ class Proof implements AsyncDisposable {
     this.#witness.end();
     await this.#churn.end();
     for (const pod of steady) await this.#makers.unmake(pod);
+    if (plane.controllers === "real") {
+      // ReplicaSets would replace pods that are deleted before they are gone themselves.
+      await pause(collectedMs);
+      await this.#makers.deletePods();
+    }
     const left = await leftovers(containerd, this.#cri, settleMs);
     if (this.#witness.incidents.length + cgroupChanges.length + left.length > 0) await this.#keepLogs();
     const count = (harm: Harm): number => this.#witness.incidents.filter((incident) => incident.harm === harm).length;

@@ -7,6 +7,7 @@ import type { RecordNodeEvent } from "../model/index.ts";
 
 /** A collector that knows itself when it wants to run next. */
 interface Collector {
+  /** On the scale of the clock that is never set. */
   readonly nextCheckAt: number;
   collect(signal: AbortSignal): Promise<void>;
 }
@@ -16,7 +17,7 @@ export function keepCollecting(name: string, collector: Collector, clock: Clock,
   const pause = new Pause(clock);
   scope.spawn(name, async (signal) => {
     while (!signal.aborted) {
-      const waitMs = collector.nextCheckAt - clock.now();
+      const waitMs = collector.nextCheckAt - clock.monotonic();
       if (waitMs > 0) await pause.wait(waitMs, signal);
       else await collector.collect(signal);
     }

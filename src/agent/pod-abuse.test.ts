@@ -1,10 +1,11 @@
 // What a single pod can do to the agent by what it says and by how it ends, on virtual time.
 import assert from "node:assert/strict";
-import { stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { seededRandom } from "../../test/support/seeded-random.ts";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { exitsAfter, runsForever } from "../hollow/index.ts";
+import { does, exitsAfter, ignoresTerm, runsForever } from "../hollow/index.ts";
 import type { IdentifiedPod, PodUid } from "../model/index.ts";
 
 const container = { name: "main", image: "busybox:1" };
@@ -123,4 +124,135 @@ test("a changed definition is tried at once, whatever the old one waits for", as
   await node.want(enginePod("web", { containers: [container] }));
   const tookMs = await node.until("it runs", () => node.phase("web") === "Running");
   assert.ok(tookMs < 1_000, `${tookMs} ms`);
+});
+
+test("a pod that was removed while the agent was away is stopped as its users asked for: hook first", async () => {
+  await using node = await start();
+  const commands: string[] = [];
+  node.runtime.onExec((command) => {
+    commands.push(command.join(" "));
+    return { exitCode: 0 };
+  });
+  const lifecycle = { preStop: { exec: { command: ["say", "goodbye"] } } };
+  await node.want(enginePod("web", { containers: [{ ...container, lifecycle }] }));
+  await node.until("it runs", () => node.phase("web") === "Running");
+  node.forget("web");
+  await node.restart();
+  await node.until("it is gone", () => node.runtime.sandboxes().length === 0);
+  assert.deepEqual(commands, ["say goodbye"]);
+});
+
+test("a wish for other resources is not shown as granted, neither now nor after a restart", async () => {
+  await using node = await start();
+  const asking = (cpu: string, generation: number): IdentifiedPod =>
+    enginePod(
+      "web",
+      { containers: [{ ...container, resources: { requests: { cpu }, limits: { cpu } } }] },
+      { generation },
+    );
+  await node.want(asking("100m", 1));
+  await node.until("it runs", () => node.phase("web") === "Running");
+  const shown = () => {
+    const { allocatedResources, resources } = node.container("web", "main");
+    const pending = node.status("web").conditions?.find(({ type }) => type === "PodResizePending");
+    return [allocatedResources?.["cpu"], resources?.limits?.["cpu"], pending?.reason, pending?.observedGeneration];
+  };
+  assert.deepEqual(shown(), ["100m", "100m", undefined, undefined]);
+  await node.want(asking("500m", 2));
+  await node.advance(1_000);
+  assert.deepEqual(shown(), ["100m", "100m", "Infeasible", 2]);
+  assert.equal(node.status("web").observedGeneration, 2);
+  await node.restart();
+  await node.until("it runs", () => node.phase("web") === "Running");
+  assert.deepEqual(shown(), ["100m", "100m", "Infeasible", 2]);
+  node.runtime.exit("main", 1);
+  await node.until(
+    "it has been restarted",
+    () => node.running().length === 1 && node.container("web", "main").restartCount === 1,
+  );
+  const quotas = node.runtime.containers().map(({ config }) => config.linux?.resources?.cpuQuota);
+  assert.deepEqual(new Set(quotas), new Set([10_000n]), "what is shown is what it runs with");
+  await node.want(asking("100m", 3));
+  await node.advance(1_000);
+  assert.deepEqual(shown(), ["100m", "100m", undefined, undefined]);
+});
+
+for (const { exitCode, phase } of [
+  { exitCode: 0, phase: "Succeeded" },
+  { exitCode: 3, phase: "Failed" },
+]) {
+  test(`a pod that the node takes off ends as its containers do: exit code ${exitCode}`, async () => {
+    await using node = await start();
+    node.runtime.behave("main", does([{ do: "sleepForever" }], [{ do: "exit", code: exitCode }]));
+    await node.want(enginePod("web"), enginePod("late", { activeDeadlineSeconds: 60 }));
+    await node.until("they run", () => node.running().length === 2);
+    node.engine.workers.terminate("web" as PodUid, {
+      cause: "evicted",
+      graceSeconds: 10,
+      amendStatus: (status) => ({ ...status, phase: "Failed", reason: "Preempting", message: "room was needed" }),
+    });
+    await node.until("it has ended", () => node.phase("web") !== "Running");
+    await node.advance(5_000);
+    const { reason, message } = node.status("web");
+    assert.deepEqual([node.phase("web"), reason, message], [phase, "Preempting", "room was needed"]);
+    await node.until("the other is past its deadline", () => node.phase("late") !== "Running");
+    await node.advance(5_000);
+    assert.deepEqual([node.phase("late"), node.status("late").reason], ["Failed", "DeadlineExceeded"]);
+  });
+}
+
+test("the time of day may be set back by hours: what waits goes on, grace is not longer", async () => {
+  await using node = await start();
+  node.runtime.behave("crash", exitsAfter(10, 1));
+  node.runtime.behave("stubborn", ignoresTerm());
+  await node.want(
+    enginePod("web", { containers: [{ name: "crash", image: "busybox:1" }] }),
+    enginePod("image", { containers: [{ name: "main", image: "absent:1" }] }),
+    enginePod("old", { containers: [{ name: "stubborn", image: "busybox:1" }] }),
+  );
+  await node.until("one waits", () => node.container("web", "crash").state?.waiting?.reason === "CrashLoopBackOff");
+  await node.drop("old");
+  await node.advance(1_000);
+  node.clock.setBack(5 * 3_600_000);
+  const restarts = node.container("web", "crash").restartCount;
+  node.runtime.imageStore.publish({ name: "absent:1" });
+  await node.until("the grace is over", () => !node.running().includes("old/stubborn"), 60_000, 1_000);
+  await node.until("it crashes again", () => node.container("web", "crash").restartCount > restarts, 600_000, 1_000);
+  await node.until("the other runs", () => node.phase("image") === "Running", 600_000, 1_000);
+});
+
+const seed = Number(process.env["NODELET_SEED"] ?? Math.floor(Math.random() * 1e9));
+
+test(`whatever an agent finds in its memory of a pod, it goes on (NODELET_SEED=${seed})`, async () => {
+  const random = seededRandom(seed);
+  const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+  await using node = await start();
+  await node.want(enginePod("web"), enginePod("other"));
+  await node.until("they run", () => node.running().length === 2);
+  const path = join(node.rootDir, "pods", "web", "nodelet.json");
+  const good = await readFile(path, "utf8");
+  const odd = (depth = 0): unknown =>
+    depth > 3
+      ? pick([null, 1, "x", true])
+      : pick<() => unknown>([
+          () => null,
+          () => [odd(depth + 1)],
+          () => "x",
+          () => -1,
+          () => ({ name: odd(depth + 1), type: odd(depth + 1), main: odd(depth + 1) }),
+          () => ({ conditions: odd(depth + 1), containerStatuses: odd(depth + 1), phase: "Running" }),
+        ])();
+  for (let round = 0; round < 10; round++) {
+    const text = pick<() => string>([
+      () => good.slice(0, Math.floor(random() * good.length)),
+      () => JSON.stringify({ status: odd(), allocated: odd(), crashBackoff: odd() }),
+      () => JSON.stringify(odd()),
+    ])();
+    await node.restart(); // so that nothing is written after us
+    await node.stop();
+    await writeFile(path, text);
+    await node.restart();
+    await node.until("they are known", () => node.phase("web") === "Running" && node.phase("other") === "Running");
+    assert.deepEqual(node.running(), ["other/main", "web/main"], text);
+  }
 });

@@ -46,23 +46,23 @@ export class ImageGc {
   constructor(settings: ImageGcSettings, ports: ImageGcPorts) {
     this.#settings = settings;
     this.#ports = ports;
-    this.#nextCheckAt = ports.clock.now();
+    this.#nextCheckAt = ports.clock.monotonic();
   }
 
-  /** When to call `collect` next. */
+  /** When to call `collect` next, on the scale of the clock that is never set. */
   get nextCheckAt(): number {
     return this.#nextCheckAt;
   }
 
   /** A container is about to be made from this image. */
   noteWanted(imageId: string): void {
-    this.#wanted.set(imageId, this.#ports.clock.now());
+    this.#wanted.set(imageId, this.#ports.clock.monotonic());
   }
 
   /** The periodic round. Failures end as log lines and events. */
   async collect(signal: AbortSignal): Promise<void> {
     const { clock, log, recordNodeEvent } = this.#ports;
-    this.#nextCheckAt = clock.now() + checkEveryMs;
+    this.#nextCheckAt = clock.monotonic() + checkEveryMs;
     try {
       await this.#turn.run(() => this.#round(signal), signal);
       this.#failuresInARow = 0;
@@ -139,7 +139,7 @@ export class ImageGc {
     const inUse = await imagesInUse(signal);
     const listed = (await images.listImages({ filter: undefined }, { signal })).images;
     const known = this.#ages ?? (await store.load(now));
-    this.#forgetWanted(now);
+    this.#forgetWanted();
     const kept = new Set(keptImages().map(canonicalName));
     const ages = new Map<string, ImageAge>();
     const candidates: Candidate[] = [];
@@ -147,7 +147,8 @@ export class ImageGc {
       const key = keyOf(image);
       const used = isAmong(image, inUse) || this.#wanted.has(image.id);
       const { firstDetected, lastUsed } = known.get(key) ?? { firstDetected: now, lastUsed: 0 };
-      const age = { firstDetected, lastUsed: used ? now : lastUsed };
+      // What was seen at a time yet to come was seen before the clock was set back.
+      const age = { firstDetected: Math.min(firstDetected, now), lastUsed: used ? now : Math.min(lastUsed, now) };
       ages.set(key, age);
       if (!used && !image.pinned && !isAmong(image, kept)) candidates.push({ key, image, age });
     }
@@ -213,8 +214,9 @@ export class ImageGc {
     await this.#ports.onCollected(new Set(ids), startedAt);
   }
 
-  #forgetWanted(now: number): void {
-    for (const [id, since] of this.#wanted) if (Math.abs(now - since) > wantedMs) this.#wanted.delete(id);
+  #forgetWanted(): void {
+    const now = this.#ports.clock.monotonic();
+    for (const [id, since] of this.#wanted) if (now - since > wantedMs) this.#wanted.delete(id);
   }
 }
 

@@ -148,6 +148,12 @@ test("an impossible name", async () => {
   ]);
 });
 
+test("with the policy Always a failure to pull is told as such, whatever the runtime knows of the image", async () => {
+  const node = new Node();
+  node.service.broken.status = new CriError("Unavailable", "imageStatus", "connection refused");
+  assert.equal((await node.refusal({ pullPolicy: "Always" })).reason, "ErrImagePull");
+});
+
 test("a runtime that cannot say whether the image is there", async () => {
   const node = new Node();
   node.service.broken.status = new CriError("Unavailable", "imageStatus", "connection refused");

@@ -126,7 +126,8 @@ export class ImagePuller {
   async #ensure(request: ImageRequest, signal: AbortSignal): Promise<PulledImage> {
     const spec = this.#specOf(request);
     for (;;) {
-      const present = await this.#inspect(request, spec, signal);
+      // With the policy Always the answer would change nothing, and a failure to answer would only be in the way.
+      const present = request.pullPolicy === "Always" ? undefined : await this.#inspect(request, spec, signal);
       if (present !== undefined && (await this.#mayUse(request, spec, present, signal))) {
         const checked = this.#ports.access !== undefined;
         this.#announce(request, imageEvents.alreadyPresent(request.image, checked));
@@ -168,7 +169,6 @@ export class ImagePuller {
   }
 
   async #mayUse(request: ImageRequest, spec: ImageSpec, present: Image, signal: AbortSignal): Promise<boolean> {
-    if (request.pullPolicy === "Always") return false;
     const { access } = this.#ports;
     if (access === undefined) return true;
     try {

@@ -9,7 +9,7 @@ export interface ObservedPod {
   readonly uid: PodUid;
   readonly name: string;
   readonly namespace: string;
-  /** When the inspection began. */
+  /** When the inspection began, on the scale of the clock that is never set. */
   readonly observedAt: number;
   /** Newest first. */
   readonly sandboxes: readonly ObservedSandbox[];

@@ -61,22 +61,22 @@ export class ContainerGc {
     this.#settings = settings;
     this.#ports = ports;
     this.#removal = removal;
-    this.#nextCheckAt = ports.clock.now() + firstCheckMs;
+    this.#nextCheckAt = ports.clock.monotonic() + firstCheckMs;
   }
 
-  /** When to call `collect` next: soon after the start, then a minute after something was done or noted, later on a quiet node. */
+  /** When (by the clock that is never set) to call `collect` next: soon after the start, then a minute after something was done or noted, later on a quiet node. */
   get nextCheckAt(): number {
     return this.#nextCheckAt;
   }
 
   /** Something ended or was deleted: there may be work. */
   noteChange(): void {
-    this.#nextCheckAt = Math.min(this.#nextCheckAt, this.#ports.clock.now() + checkEveryMs);
+    this.#nextCheckAt = Math.min(this.#nextCheckAt, this.#ports.clock.monotonic() + checkEveryMs);
   }
 
   /** The periodic round. Failures end as log lines and an event; the next round tries again. */
   async collect(signal: AbortSignal): Promise<void> {
-    this.#nextCheckAt = this.#ports.clock.now() + checkWhenQuietMs;
+    this.#nextCheckAt = this.#ports.clock.monotonic() + checkWhenQuietMs;
     const { mayRemoveContent } = this.#ports;
     await this.#turn.run(() => this.#round(mayRemoveContent, signal), signal);
   }
@@ -157,8 +157,10 @@ export class ContainerGc {
       .map((container) => ({ container, ...describe(container) }))
       .filter(({ container, podUid, createdAt }) => {
         const age = now - createdAt;
-        if (age < this.#settings.minimumAgeMs) return false;
-        return container.state !== ContainerState.CONTAINER_CREATED || age >= startingMs || isPodOver(podUid);
+        // One of a time yet to come was made before the clock was set back, and may be of any age.
+        if (age >= 0 && age < this.#settings.minimumAgeMs) return false;
+        const isStarting = container.state === ContainerState.CONTAINER_CREATED && Math.abs(age) < startingMs;
+        return !isStarting || isPodOver(podUid);
       });
     return chooseContainers(dead, this.#settings, isPodOver).map(({ container }) => container);
   }

@@ -26,7 +26,7 @@ export class ContainerKiller {
 
   /** Stops one container, its pod goes on. */
   async killContainer(request: KillContainerRequest, signal: AbortSignal): Promise<void> {
-    const deadline = this.#ports.clock.now() + request.graceSeconds * 1000;
+    const deadline = this.#ports.clock.monotonic() + request.graceSeconds * 1000;
     await this.#kill(request, deadline, undefined, signal);
   }
 
@@ -47,7 +47,12 @@ export class ContainerKiller {
     const results = await Promise.allSettled(
       running.map(async (container) => {
         await this.#kill(
-          { pod, container, preStopDone: request.preStopDone, message: request.message },
+          {
+            pod: pod ?? podOfRecords(observed, container),
+            container,
+            preStopDone: request.preStopDone,
+            message: request.message,
+          },
           deadline,
           order,
           signal,
@@ -83,11 +88,8 @@ export class ContainerKiller {
   ): Promise<void> {
     const { pod, container } = request;
     const { clock, runtime, recordEvent, ledger } = this.#ports;
-    const spec =
-      pod === undefined
-        ? undefined
-        : containersOf(pod).find((candidate) => candidate.container.name === container.name);
-    if (pod !== undefined && spec !== undefined) {
+    const spec = containersOf(pod).find((candidate) => candidate.container.name === container.name);
+    if (spec !== undefined) {
       const message = request.message ?? `Stopping container ${container.name}`;
       recordEvent(pod, {
         type: "Normal",
@@ -96,13 +98,13 @@ export class ContainerKiller {
         fieldPath: fieldPathOf(spec.kind, container.name),
       });
     }
-    const span = ledger.begin((pod === undefined ? request.uid : uidOf(pod)) ?? ("" as PodUid), "kill", container.name);
+    const span = ledger.begin(uidOf(pod), "kill", container.name);
     try {
-      if (pod !== undefined && spec !== undefined) await this.#preStop(request, pod, spec.container, deadline, signal);
+      if (spec !== undefined) await this.#preStop(request, pod, spec.container, deadline, signal);
       if (order !== undefined)
         await this.#withDeadline(deadline, signal, (until) => order.turnOf(container.name, until));
       // Rounded up: a hook that took a moment must not cost the container a whole second of its grace.
-      const remainingSeconds = Math.ceil((deadline - clock.now()) / 1000);
+      const remainingSeconds = Math.ceil((deadline - clock.monotonic()) / 1000);
       const timeout = BigInt(Math.max(remainingSeconds, shortestStopSeconds));
       await ignoreMissing(runtime.stopContainer({ containerId: container.id, timeout }, { signal }));
       span.end();
@@ -120,7 +122,7 @@ export class ContainerKiller {
     signal: AbortSignal,
   ): Promise<void> {
     const hook = spec.lifecycle?.preStop;
-    if (hook === undefined || preStopDone.has(container.id) || deadline <= this.#ports.clock.now()) return;
+    if (hook === undefined || preStopDone.has(container.id) || deadline <= this.#ports.clock.monotonic()) return;
     preStopDone.add(container.id);
     // A hook that outlives the grace is abandoned, not waited for.
     await this.#withDeadline(deadline, signal, (until) => this.#ports.runPreStop(pod, spec, container, until));
@@ -135,7 +137,7 @@ export class ContainerKiller {
     const controller = new AbortController();
     const onAbort = (): void => controller.abort(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    const timer = this.#ports.clock.after(deadline - this.#ports.clock.now(), () =>
+    const timer = this.#ports.clock.after(deadline - this.#ports.clock.monotonic(), () =>
       controller.abort(new DOMException("the termination grace is over", "AbortError")),
     );
     try {
@@ -165,9 +167,7 @@ export interface KillPorts {
 }
 
 export interface KillContainerRequest {
-  /** undefined: the pod is known to the runtime only, nobody can say which hooks it had. */
-  readonly pod: IdentifiedPod | undefined;
-  readonly uid?: PodUid;
+  readonly pod: IdentifiedPod;
   readonly container: ObservedContainer;
   readonly graceSeconds: number;
   readonly message: string | undefined;
@@ -176,12 +176,35 @@ export interface KillContainerRequest {
 }
 
 export interface KillPodRequest {
+  /** undefined: only the runtime knows the pod. */
   readonly pod: IdentifiedPod | undefined;
   readonly observed: ObservedPod;
-  /** Milliseconds since 1970. */
+  /** On the scale of the clock that is never set: grace neither grows nor shrinks when the time of day does. */
   readonly deadline: number;
   readonly message?: string;
   readonly preStopDone: Set<string>;
+}
+
+/** As much of a pod that only the runtime knows as its container tells: enough to stop it the way its users asked for. */
+function podOfRecords(
+  { uid, name, namespace, sandboxes }: ObservedPod,
+  { name: containerName, sandboxId, annotations }: ObservedContainer,
+): IdentifiedPod {
+  const { preStop, ports } = annotations;
+  const onHostNetwork = sandboxes.some(({ id, network }) => id === sandboxId && network === "node");
+  return {
+    metadata: { name, namespace, uid },
+    spec: {
+      hostNetwork: onHostNetwork,
+      containers: [
+        {
+          name: containerName,
+          ...(ports === undefined ? {} : { ports }),
+          ...(preStop === undefined ? {} : { lifecycle: { preStop } }),
+        },
+      ],
+    },
+  };
 }
 
 async function ignoreMissing(call: Promise<unknown>): Promise<void> {

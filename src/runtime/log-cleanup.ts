@@ -23,7 +23,10 @@ export async function removeContainerLogs(
   if (directory === "outside") return "outside";
   const name = basename(logPath);
   for (const file of directory === undefined ? [] : await namesIn(directory)) {
-    if (directory !== undefined && file.startsWith(name)) await rm(join(directory, file), { force: true });
+    // Whatever it is: a container whose log cannot be removed would stay for ever.
+    if (directory !== undefined && file.startsWith(name)) {
+      await rm(join(directory, file), { recursive: true, force: true });
+    }
   }
   const link = legacyLinkName(logPath, id, directories.podLogsDir);
   if (link !== undefined) await rm(join(directories.legacyDir, link), { force: true });

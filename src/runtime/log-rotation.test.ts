@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   existsSync,
@@ -108,6 +109,15 @@ test("attack: a link among the files set aside is taken away, and nothing behind
   await rotateLog({ path: box.logPath, maxFiles: 5, now: at(1), reopen: box.reopen }, never);
   assert.deepEqual(box.files(), ["0.log", "0.log.20260102-030401"]);
   assert.equal(readFileSync(secret, "utf8"), "not for pods");
+});
+
+test("attack: a pipe or a directory among the files set aside holds nobody up, and is taken away", async () => {
+  const box = new Container("text");
+  execFileSync("mkfifo", [`${box.logPath}.20260102-030400`]);
+  mkdirSync(`${box.logPath}.20260102-030401`);
+  mkdirSync(`${box.logPath}.20260102-030402.tmp`);
+  await rotateLog({ path: box.logPath, maxFiles: 5, now: at(5), reopen: box.reopen }, never);
+  assert.deepEqual(box.files(), ["0.log", "0.log.20260102-030405"]);
 });
 
 test("when the runtime does not reopen the log, it keeps its name", async () => {

@@ -52,7 +52,7 @@ export class PodObserver {
   }
 
   async inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod> {
-    const observedAt = this.#clock.now();
+    const observedAt = this.#clock.monotonic();
     const previous = this.#latest.get(uid);
     const labelSelector = { [runtimeLabels.podUid]: uid };
     const [{ items }, { containers: listed }] = await Promise.all([

@@ -73,7 +73,7 @@ export class Relist {
         const present = states.get(observed.uid) ?? new Map<string, string>();
         states.delete(observed.uid);
         // A pod inspected after this list began is fresher than the list.
-        if (observed.observedAt >= startedAt || sameStates(observed, present)) continue;
+        if (observed.observedAt >= begunAt || sameStates(observed, present)) continue;
         changes++;
         wake(observed.uid, names.get(observed.uid));
       }

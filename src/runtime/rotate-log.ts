@@ -44,7 +44,8 @@ async function removeLeftovers(path: string): Promise<void> {
   for (const name of names) {
     const [, isUnfinished] = stamped.exec(name) ?? [undefined, undefined];
     if (!stamped.test(name)) continue;
-    if (isUnfinished !== undefined || names.has(`${name}.gz`)) await rm(join(directory, name), { force: true });
+    if (isUnfinished !== undefined || names.has(`${name}.gz`))
+      await rm(join(directory, name), { recursive: true, force: true });
   }
 }
 
@@ -52,13 +53,13 @@ async function dropOldest(path: string, keep: number): Promise<readonly RotatedL
   const directory = dirname(path);
   const all = rotatedLogs(basename(path), await readdir(directory));
   const surplus = Math.max(0, all.length - Math.max(0, keep));
-  for (const { name } of all.slice(0, surplus)) await rm(join(directory, name), { force: true });
+  for (const { name } of all.slice(0, surplus)) await rm(join(directory, name), { recursive: true, force: true });
   return all.slice(surplus);
 }
 
 async function compress(path: string, signal: AbortSignal): Promise<void> {
   const unfinished = `${path}.tmp`;
-  const source = await openUnlessLink(path);
+  const source = await openRegularFile(path);
   if (source !== undefined) {
     try {
       const { mode, atime, mtime } = await source.stat();
@@ -74,15 +75,22 @@ async function compress(path: string, signal: AbortSignal): Promise<void> {
       throw new Error(`cannot compress ${path}`, { cause: error });
     }
   }
-  await rm(path);
+  await rm(path, { recursive: true });
 }
 
-/** A pod that can write here could plant a link, to have any file of the node copied to where it can read it. */
-async function openUnlessLink(path: string): Promise<FileHandle | undefined> {
+/**
+ * A pod that can write here could plant a link, to have any file of the node copied to where it can read it, or a pipe
+ * that keeps whoever opens it.
+ */
+async function openRegularFile(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    if ((await file.stat()).isFile()) return file;
+    await file.close();
+    return undefined;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ELOOP") return undefined;
+    if (error instanceof Error && "code" in error && (error.code === "ELOOP" || error.code === "ENXIO"))
+      return undefined;
     throw error;
   }
 }

@@ -71,11 +71,11 @@ export class RuntimeStatus {
       this.#runtime = problemOf(conditions, "RuntimeReady", "container runtime not ready");
       this.#handlers = runtimeHandlers;
       this.#features = features;
-      this.#answeredAt = clock.now();
+      this.#answeredAt = clock.monotonic();
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       log.debug(2, "The runtime did not say how it is", { err: messageOf(error) });
-      const silentMs = clock.now() - (this.#answeredAt ?? 0);
+      const silentMs = clock.monotonic() - (this.#answeredAt ?? 0);
       if (this.#answeredAt !== undefined && silentMs > downAfterMs) this.#runtime = "container runtime is down";
     }
     if (`${this.#runtime}\n${this.#network}` !== before) this.#ports.onChange();

@@ -25,6 +25,7 @@ test("a running sandbox with two addresses", () => {
     ip: "10.1.0.2",
     additionalIps: ["fd00::2"],
     runtimeHandler: "kata",
+    podSource: undefined,
   });
 });
 

@@ -11,6 +11,7 @@ interface Given {
   readonly notReady?: readonly string[];
   readonly notStarted?: readonly string[];
   readonly tornDown?: boolean;
+  readonly wantsResize?: boolean;
   readonly texts?: Readonly<Record<string, string>>;
 }
 
@@ -27,6 +28,7 @@ function input(pod: IdentifiedPod, observed: ObservedPod, given: Given = {}): St
     terminationText: ({ name }) => given.texts?.[name] ?? "",
     node: { runtimeName: "containerd", hostIPs: ["192.0.2.1"] },
     now: Date.UTC(2026, 0, 1),
+    wantsResize: given.wantsResize ?? false,
     tornDown: given.tornDown ?? false,
     sandboxReady: true,
   };
@@ -78,6 +80,7 @@ describe("phase", () => {
     ["init failed for good", withInitNever, [exited("setup", 1)], {}, "Failed"],
     ["init done, main runs", withInit, [testObserved("main"), exited("setup", 0)], {}, "Running"],
     ["sidecar starting", withSide, [testObserved("side")], { notStarted: ["side"] }, "Pending"],
+    ["sidecar that never ran beside a running main", withSide, [testObserved("main")], {}, "Pending"],
     ["sidecar crashed beside a running main", withSide, [testObserved("main"), exited("side", 1)], {}, "Running"],
     ["torn down, all succeeded", testPod(), [exited("main", 0)], { tornDown: true }, "Succeeded"],
     ["torn down, killed", testPod(), [exited("main", 137)], { tornDown: true }, "Failed"],
@@ -262,6 +265,20 @@ describe("container statuses", () => {
         .containerStatuses,
     );
     assert.equal(long.state?.terminated?.message?.length, 6144);
+  });
+
+  test("one that the runtime has forgotten keeps what is known of its end before", () => {
+    const containers = [testObserved("main"), exited("main", 7)];
+    const previous = status(testPod(), observedPod({ containers }));
+    const container = first(status(testPod(), observedPod(), { previous }).containerStatuses);
+    assert.equal(container.lastState?.terminated?.exitCode, 7);
+    assert.equal(container.restartCount, first(previous.containerStatuses).restartCount);
+  });
+
+  test("what containers wait for is cut to the pod's share", () => {
+    const waiting = { main: { reason: "ErrImagePull", message: "x".repeat(1_000_000) } };
+    const container = first(status(testPod(), observedPod(), { waiting }).containerStatuses);
+    assert.equal(container.state?.waiting?.message?.length, 64 * 1024);
   });
 
   test("a running container that the runtime has forgotten counts as lost", () => {

@@ -11,6 +11,13 @@ import type { PodPhase } from "./phase.ts";
 
 const ownedTypes = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"] as const;
 type OwnedType = (typeof ownedTypes)[number];
+/** There while they are true, and gone otherwise. */
+const resizeTypes = ["PodResizePending", "PodResizeInProgress"];
+
+/** Whether the condition is for the node agent alone to write. */
+export function isOwnCondition({ type }: PodCondition): boolean {
+  return (ownedTypes as readonly string[]).includes(type) || resizeTypes.includes(type);
+}
 
 interface Verdict {
   readonly status: "True" | "False";
@@ -21,9 +28,8 @@ interface Verdict {
 /** Our status with the conditions of others as the API has them: they write there, not here. */
 export function withForeignConditions(own: PodStatus, api: PodStatus | undefined): PodStatus {
   if (api?.conditions === undefined) return own;
-  const isOwned = ({ type }: PodCondition): boolean => (ownedTypes as readonly string[]).includes(type);
-  const kept = (own.conditions ?? []).filter(isOwned);
-  return { ...own, conditions: [...api.conditions.filter((condition) => !isOwned(condition)), ...kept] };
+  const kept = (own.conditions ?? []).filter(isOwnCondition);
+  return { ...own, conditions: [...api.conditions.filter((condition) => !isOwnCondition(condition)), ...kept] };
 }
 
 /** Conditions of others first, then ours; the time of a condition moves only when its status does. */
@@ -33,7 +39,7 @@ export function podConditions(
   phase: PodPhase,
 ): readonly PodCondition[] {
   const previous = input.previous?.conditions ?? [];
-  const foreign = previous.filter(({ type }) => !(ownedTypes as readonly string[]).includes(type));
+  const foreign = previous.filter((candidate) => !isOwnCondition(candidate));
   const containersReady = containersReadyVerdict(input.pod, statuses, phase);
   const verdicts: Readonly<Record<OwnedType, Verdict>> = {
     PodReadyToStartContainers: { status: input.sandboxReady ? "True" : "False" },
@@ -42,10 +48,19 @@ export function podConditions(
     ContainersReady: containersReady,
     PodScheduled: { status: "True" },
   };
-  return [...foreign, ...ownedTypes.map((type) => condition(input, type, verdicts[type]))];
+  const isOver = phase === "Succeeded" || phase === "Failed";
+  const resize = input.wantsResize && !isOver ? [condition(input, "PodResizePending", noResize)] : [];
+  return [...foreign, ...resize, ...ownedTypes.map((type) => condition(input, type, verdicts[type]))];
 }
 
-function condition(input: StatusInput, type: OwnedType, verdict: Verdict): PodCondition {
+/** What the kubelet says where it can't. */
+const noResize: Verdict = {
+  status: "True",
+  reason: "Infeasible",
+  message: "In-place resize is not supported by this node's agent",
+};
+
+function condition(input: StatusInput, type: OwnedType | "PodResizePending", verdict: Verdict): PodCondition {
   const before = input.previous?.conditions?.find((candidate) => candidate.type === type);
   const unchanged = before?.status === verdict.status && before.lastTransitionTime !== undefined;
   return {

@@ -74,7 +74,7 @@ function withoutRecord(
     imageID: "",
     ...mountsOf(container),
   };
-  if (previous?.state?.running === undefined) return status;
+  if (previous?.state?.running === undefined || previous.lastState?.terminated !== undefined) return status;
   // It ran when we last looked and the runtime has forgotten it: nobody knows how it ended.
   const deleting = input.pod.metadata.deletionTimestamp !== undefined;
   const message = "The container could not be located when the pod was deleted.  The container used to be Running";

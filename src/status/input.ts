@@ -12,6 +12,8 @@ export interface StatusInput {
   readonly terminationText: (container: ObservedContainer) => string;
   readonly node: NodeFacts;
   readonly now: number;
+  /** Its source asks for other resources than it was promised when it came. */
+  readonly wantsResize: boolean;
   /** Its containers have been stopped for good: no container will start again. */
   readonly tornDown: boolean;
   /** Whether the newest sandbox is fit to run containers in. */

@@ -7,17 +7,18 @@ export function podPhase(pod: IdentifiedPod, statuses: ContainerStatuses, tornDo
   const { restartPolicy, initContainers = [] } = pod.spec;
   const init = initContainers.map((container) => ({
     sidecar: isSidecar(container),
-    progress: initProgress(
+    ...ofInit(
       statuses.init.find(({ name }) => name === container.name),
       isSidecar(container),
     ),
   }));
   const regular = tally(pod, statuses.regular);
+  const sidecarsWait = init.some(({ sidecar, isWaiting }) => sidecar && isWaiting);
   if (init.some(({ progress }) => progress === "failed") && restartPolicy === "Never") return "Failed";
   const regularExists = regular.running + regular.stopped + regular.waitingAfterCreate > 0;
   if (init.some(({ sidecar, progress }) => !sidecar && progress === "pending")) return "Pending";
   if (init.some(({ sidecar, progress }) => sidecar && progress === "pending") && !regularExists) return "Pending";
-  if (regular.waiting > 0) return "Pending";
+  if (regular.waiting > 0 || sidecarsWait) return "Pending";
   if (regular.running > 0 && regular.unknown === 0) return "Running";
   if (regular.running === 0 && regular.stopped > 0 && regular.unknown === 0) {
     const succeeded = regular.succeeded === regular.stopped;
@@ -27,6 +28,18 @@ export function podPhase(pod: IdentifiedPod, statuses: ContainerStatuses, tornDo
     return restartPolicy === "Never" ? "Failed" : "Running";
   }
   return "Pending";
+}
+
+function ofInit(status: ContainerStatus | undefined, sidecar: boolean): InitState {
+  const { running, terminated } = status?.state ?? {};
+  const hasRun = running !== undefined || terminated !== undefined || status?.lastState?.terminated !== undefined;
+  return { progress: initProgress(status, sidecar), isWaiting: !hasRun };
+}
+
+interface InitState {
+  readonly progress: "pending" | "failed" | "done";
+  /** It has never run, as far as anybody knows. */
+  readonly isWaiting: boolean;
 }
 
 function initProgress(status: ContainerStatus | undefined, sidecar: boolean): "pending" | "failed" | "done" {

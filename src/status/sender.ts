@@ -9,18 +9,12 @@ import {
   type Timer,
 } from "../base/index.ts";
 import { isConflict, isNotFound, isOtherUid } from "../kube/index.ts";
-import type { IdentifiedPod, PodCondition, PodStatus, PodUid } from "../model/index.ts";
+import type { IdentifiedPod, PodStatus, PodUid } from "../model/index.ts";
+import { isOwnCondition } from "./conditions.ts";
 import { statusPatch } from "./patch.ts";
 
 const firstRetryMs = 250;
 const longestRetryMs = 10_000;
-const ownConditions: ReadonlySet<string> = new Set([
-  "PodReadyToStartContainers",
-  "Initialized",
-  "Ready",
-  "ContainersReady",
-  "PodScheduled",
-]);
 
 /**
  * Brings the API's copy of every pod's status in line with ours: at once when it changes, as often as it takes when
@@ -142,12 +136,11 @@ function isGone(error: unknown): boolean {
 
 /** Conditions of others are theirs: the API's version of them counts. */
 function mergeForeign(api: PodStatus, own: PodStatus): PodStatus {
-  const isOwn = ({ type }: PodCondition): boolean => ownConditions.has(type);
   const ownList = (own.conditions ?? []).filter(
-    (condition) => isOwn(condition) || condition.reason === "TerminationByKubelet",
+    (condition) => isOwnCondition(condition) || condition.reason === "TerminationByKubelet",
   );
   const foreign = (api.conditions ?? []).filter(
-    (condition) => !isOwn(condition) && !ownList.some(({ type }) => type === condition.type),
+    (condition) => !isOwnCondition(condition) && !ownList.some(({ type }) => type === condition.type),
   );
   return { ...own, conditions: [...foreign, ...ownList] };
 }

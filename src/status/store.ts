@@ -39,7 +39,15 @@ export class StatusStore {
       return;
     }
     this.#statuses.set(uid, status);
-    for (const listener of this.#listeners) listener(pod, status, before);
+    for (const listener of this.#listeners) {
+      try {
+        listener(pod, status, before);
+      } catch (error) {
+        // Who can't make sense of one pod's status keeps neither the others from hearing of it nor the pod from going on.
+        const { name, namespace } = pod.metadata;
+        this.#log.error("Somebody could not take in a pod's status", error, { pod: name, namespace });
+      }
+    }
   }
 
   delete(uid: PodUid): void {

@@ -65,7 +65,7 @@ async function killAll(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const deadline = ports.clock.now() + (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
+  const deadline = ports.clock.monotonic() + (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
   await ports.killer.killPod({ pod, observed, deadline, preStopDone: worker.preStopDone }, signal);
 }
 
@@ -155,7 +155,8 @@ async function startOne(
   signal: AbortSignal,
 ): Promise<ApplyFailure | undefined> {
   const held = worker.waiting.get(container.name);
-  if (held !== undefined && held.until > ports.clock.now()) return { ...held, nextTryAt: held.until };
+  const holdsMs = held === undefined ? 0 : held.until - ports.clock.monotonic();
+  if (held !== undefined && holdsMs > 0) return { ...held, nextTryAt: ports.clock.now() + holdsMs };
   try {
     respectBackoff(worker, pod, { kind, container }, sandbox.observed, ports);
     const { observed, id: sandboxId, attempt: sandboxAttempt } = sandbox;
@@ -169,9 +170,10 @@ async function startOne(
     const { reason, message, nextTryAt } = asFailure(error);
     // One that its postStart hook ended did run: as with any that ended, the crash back-off says when it may again.
     const holdMs = reason === "PostStartHookError" ? 0 : errorBackoffMs(noteFailure(worker, container.name));
-    const until = nextTryAt ?? ports.clock.now() + holdMs;
-    worker.waiting.set(container.name, { reason, message, until });
-    return { reason, message, nextTryAt: until };
+    const now = ports.clock.now();
+    const tryAt = nextTryAt ?? now + holdMs;
+    worker.waiting.set(container.name, { reason, message, until: ports.clock.monotonic() + tryAt - now });
+    return { reason, message, nextTryAt: tryAt };
   }
 }
 

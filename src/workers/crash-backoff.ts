@@ -2,17 +2,17 @@ import { Backoff } from "../base/index.ts";
 import type { Container, IdentifiedPod, ObservedContainer } from "../model/index.ts";
 import type { PodMemory } from "./ports.ts";
 
-const forgetMs = 600_000;
-
 /**
  * How long a container that ended must wait before it starts again: none the first time, then 10 s doubling to five
  * minutes, counted from its end. A changed image or changed resources start over.
  */
 export class CrashBackoff {
   readonly #backoff: Backoff<string>;
+  readonly #noticed = new Map<string, { readonly id: string; readonly at: number }>();
 
   constructor(settings: { readonly initialMs: number; readonly maxMs: number }, memory: PodMemory["crashBackoff"]) {
-    this.#backoff = new Backoff({ ...settings, forgetMs });
+    // One that has behaved for twice the longest wait starts over.
+    this.#backoff = new Backoff({ ...settings, forgetMs: 2 * settings.maxMs });
     for (const [key, { delayMs, updatedAt }] of Object.entries(memory ?? {})) {
       this.#backoff.restore(key, delayMs, updatedAt);
     }
@@ -22,14 +22,24 @@ export class CrashBackoff {
   waitFor(container: Container, ended: ObservedContainer | undefined, now: number): BackoffWait | undefined {
     if (ended === undefined) return undefined;
     const key = keyOf(container);
-    if (!this.#backoff.isWaiting(key, ended.finishedAt, now)) return undefined;
+    const since = this.#endOf(ended, now);
+    if (!this.#backoff.isWaiting(key, since, now)) return undefined;
     const delayMs = this.#backoff.get(key);
-    return { delayMs, until: ended.finishedAt + delayMs };
+    return { delayMs, until: since + delayMs };
   }
 
   /** The container is started again after having ended: the next time it waits longer. */
   advance(container: Container, ended: ObservedContainer, now: number): void {
-    this.#backoff.advance(keyOf(container), ended.finishedAt, now);
+    this.#backoff.advance(keyOf(container), this.#endOf(ended, now), now);
+  }
+
+  /** One that ended at a time yet to come ended before the clock was set back: it counts from when that was noticed. */
+  #endOf({ id, name, finishedAt }: ObservedContainer, now: number): number {
+    if (finishedAt <= now) return finishedAt;
+    const noticed = this.#noticed.get(name);
+    if (noticed?.id === id && noticed.at <= now) return noticed.at;
+    this.#noticed.set(name, { id, at: now });
+    return now;
   }
 
   snapshot(): NonNullable<PodMemory["crashBackoff"]> {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Logger, saveFile } from "../base/index.ts";
-import type { PodUid } from "../model/index.ts";
+import type { PodStatus, PodUid } from "../model/index.ts";
 import type { PodMemory, PodMemoryPort } from "./ports.ts";
 
 /**
@@ -25,7 +25,7 @@ export class PodMemoryFiles implements PodMemoryPort {
     const path = this.#path(uid);
     try {
       const parsed: unknown = JSON.parse(readFileSync(path, "utf8"));
-      if (typeof parsed === "object" && parsed !== null) return parsed as PodMemory;
+      if (isObject(parsed)) return asMemory(parsed);
       this.#log.warn("Ignoring a pod memory file that is not an object; the pod's past is lost", { path });
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
@@ -59,6 +59,8 @@ export class PodMemoryFiles implements PodMemoryPort {
     const path = this.#path(uid);
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+      // Not forced to the disk, which each status would wait for: an agent that dies leaves it whole, and a loss of
+      // power ends the containers as well.
       if (over) await saveFile(path, text, 0o600);
       else {
         await writeFile(`${path}.new`, text, { mode: 0o600 });
@@ -81,4 +83,43 @@ export class PodMemoryFiles implements PodMemoryPort {
  */
 function isOver({ status }: PodMemory): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+type Unchecked = Readonly<Record<string, unknown>>;
+
+/** What is of the form it should have; the rest counts as not there, so that an odd file is no worse than none. */
+function asMemory({ status, allocated, crashBackoff }: Unchecked): PodMemory {
+  return {
+    ...(isStatus(status) ? { status } : {}),
+    ...(isAllocated(allocated) ? { allocated } : {}),
+    ...(isBackoff(crashBackoff) ? { crashBackoff } : {}),
+  };
+}
+
+function isObject(value: unknown): value is Unchecked {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isAllocated(value: unknown): value is NonNullable<PodMemory["allocated"]> {
+  return isObject(value) && Object.values(value).every(isObject);
+}
+
+function isStatus(value: unknown): value is PodStatus {
+  if (!isObject(value)) return false;
+  const lists = [
+    [value["conditions"], "type"],
+    [value["containerStatuses"], "name"],
+    [value["initContainerStatuses"], "name"],
+    [value["ephemeralContainerStatuses"], "name"],
+  ] as const;
+  return lists.every(([list, key]) => {
+    if (list === undefined) return true;
+    return Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[key] === "string");
+  });
+}
+
+function isBackoff(value: unknown): value is NonNullable<PodMemory["crashBackoff"]> {
+  const isEntry = (entry: unknown): boolean =>
+    isObject(entry) && Number.isFinite(entry["delayMs"]) && Number.isFinite(entry["updatedAt"]);
+  return isObject(value) && Object.values(value).every(isEntry);
 }

@@ -16,7 +16,7 @@ import type { SyncOperation, WorkerPorts } from "./ports.ts";
 import { StartSlots } from "./start-slots.ts";
 import { syncTerminated, syncTerminating } from "./sync-ending.ts";
 import { type RunningTools, syncRunning } from "./sync-running.ts";
-import { newWorker, type SyncOutcome, type Worker } from "./worker.ts";
+import { newWorker, promised, type SyncOutcome, type Worker } from "./worker.ts";
 
 /**
  * One serial worker per pod. Callers say what is wanted and that something may have changed; the worker reads the
@@ -54,8 +54,9 @@ export class PodWorkers {
     else {
       // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
       // would change the status, which would be echoed again.
-      if (worker.pod === undefined || !jsonEqual(worker.pod.spec, pod.spec)) worker.waiting.clear();
-      worker.pod = pod;
+      const next = promised(pod, worker.allocated);
+      if (!jsonEqual(worker.pod?.spec, next.pod?.spec)) worker.waiting.clear();
+      Object.assign(worker, next);
     }
     if (pod.metadata.deletionTimestamp !== undefined) {
       const grace = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
@@ -72,7 +73,7 @@ export class PodWorkers {
     if (request.amendStatus !== undefined) worker.amendStatus = request.amendStatus;
     const before = worker.state;
     worker.state = nextState(before, { type: "terminate", ...request });
-    const now = this.#ports.clock.now();
+    const now = this.#ports.clock.monotonic();
     if (before.step === "terminating" && worker.killDeadline !== undefined) {
       worker.killDeadline = Math.min(worker.killDeadline, now + request.graceSeconds * 1000);
     }

@@ -11,6 +11,7 @@ import type {
 } from "../model/index.ts";
 import type { StartContainerRequest } from "../runtime/index.ts";
 import type { NodeFacts } from "../status/index.ts";
+import type { AllocatedResources } from "./allocated.ts";
 
 /** What a pod's worker needs of the rest of the agent. */
 export interface WorkerPorts {
@@ -136,6 +137,7 @@ export interface PodSetupPort {
 /** What a worker remembers across a restart of the agent. */
 export interface PodMemory {
   readonly status?: PodStatus;
+  readonly allocated?: AllocatedResources;
   readonly crashBackoff?: Readonly<Record<string, { readonly delayMs: number; readonly updatedAt: number }>>;
 }
 

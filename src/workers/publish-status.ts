@@ -39,19 +39,35 @@ export async function publishStatus(
     terminationText: (container) => ports.terminationTexts.of(container, uid),
     node: ports.node(),
     now: ports.clock.now(),
+    wantsResize: worker.wantsResize,
     tornDown: !isWanted,
     sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
   };
   const computed = computePodStatus(input);
-  const amended = worker.amendStatus?.(computed) ?? computed;
+  const amended = amend(worker, computed, isWanted);
   const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
   if (teardown === "starting" && isOver(status)) return status;
   const shown = withheldWhileRunning(status, input);
   const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
   // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
-  await ports.memory.save(uid, { status: kept, crashBackoff: worker.crashBackoff.snapshot() });
+  await ports.memory.save(uid, {
+    status: kept,
+    allocated: worker.allocated,
+    crashBackoff: worker.crashBackoff.snapshot(),
+  });
   ports.statuses.set(pod, shown);
   return status;
+}
+
+/**
+ * Says why the node ends the pod. Once its containers have stopped, how they ended says whether it failed, as it does
+ * for the kubelet: one that was evicted or preempted, and ended well in its grace, has succeeded. Only one that was
+ * active for too long has failed whatever it made of it.
+ */
+function amend(worker: Worker, computed: PodStatus, isWanted: boolean): PodStatus {
+  const amended = worker.amendStatus?.(computed) ?? computed;
+  const endedByItself = !isWanted && !worker.isPastDeadline && isOver(computed);
+  return endedByItself ? { ...amended, ...(computed.phase === undefined ? {} : { phase: computed.phase }) } : amended;
 }
 
 function isOver({ phase }: PodStatus): boolean {

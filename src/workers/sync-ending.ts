@@ -22,7 +22,7 @@ export async function syncTerminating(
     await publishStatus(worker, pod, observed, "wanted", ports);
     ports.probes.beginTermination(uid);
   }
-  const until = ports.clock.now() + state.graceSeconds * 1000;
+  const until = ports.clock.monotonic() + state.graceSeconds * 1000;
   worker.killDeadline = Math.min(worker.killDeadline ?? until, until);
   try {
     await ports.killer.killPod(

@@ -201,6 +201,7 @@ function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): numb
 function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
   const message = "Pod was active on the node longer than the specified deadline";
   ports.recordEvent(pod, { type: "Normal", reason: "DeadlineExceeded", message });
+  worker.isPastDeadline = true;
   worker.amendStatus = (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message });
   worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceOf(pod) });
   return { type: "again" };

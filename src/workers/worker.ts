@@ -1,6 +1,7 @@
 import type { Timer } from "../base/index.ts";
 import type { IdentifiedPod, PodStatus, PodUid } from "../model/index.ts";
 import type { WaitingReason } from "../status/index.ts";
+import { type AllocatedResources, allocate, withAllocated } from "./allocated.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
 import type { PodState } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
@@ -8,8 +9,12 @@ import type { WorkerPorts } from "./ports.ts";
 /** Everything one worker knows of its pod besides what can be read from outside. */
 export interface Worker {
   readonly uid: PodUid;
-  /** undefined: only the runtime knows this pod. */
+  /** As it is run. undefined: only the runtime knows this pod. */
   pod: IdentifiedPod | undefined;
+  /** What its containers were promised when it came; `pod` has these resources whatever its source asks for since. */
+  allocated: AllocatedResources;
+  /** Its source asks for other resources than it was promised. */
+  wantsResize: boolean;
   /** The name of a pod that only the runtime knows, as `fullName` gives it. */
   readonly orphanName: string | undefined;
   state: PodState;
@@ -21,18 +26,20 @@ export interface Worker {
   prepared: boolean;
   /** Containers, sandboxes, logs and directories have been removed. */
   isCleared: boolean;
-  /** When the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
+  /** When, by the clock that is never set, the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
   killDeadline: number | undefined;
   /** What was there, and in which state, when all of it was last stopped without anything to be started after. */
   stoppedRemains: string | undefined;
   readonly preStopDone: Set<string>;
-  /** Why containers could not be started at the last try, by name, and until when that stands. */
+  /** Why containers could not be started at the last try, by name, and until when (by the clock that is never set) that stands. */
   readonly waiting: Map<string, WaitingReason & { readonly until: number }>;
   /** How often in a row containers could not be started for a reason that sets no time for the next try. */
   readonly startFailures: Map<string, number>;
   readonly crashBackoff: CrashBackoff;
   /** Changes the status of a pod that the node itself ends (eviction, deadline). */
   amendStatus: ((status: PodStatus) => PodStatus) | undefined;
+  /** The pod was active on the node for longer than it may be. */
+  isPastDeadline: boolean;
   failures: number;
   /** How many syncs have followed one another without a pause. */
   roundsInARow: number;
@@ -58,7 +65,9 @@ export function newWorker(
   if (memory.status !== undefined && !("orphanName" in pod)) ports.statuses.restore(uid, memory.status);
   return {
     uid,
-    ...("orphanName" in pod ? { pod: undefined, orphanName: pod.orphanName } : { pod, orphanName: undefined }),
+    ...("orphanName" in pod
+      ? { pod: undefined, orphanName: pod.orphanName, allocated: {}, wantsResize: false }
+      : { orphanName: undefined, ...promised(pod, memory.allocated) }),
     state,
     returning: undefined,
     stale: true,
@@ -71,6 +80,7 @@ export function newWorker(
     startFailures: new Map(),
     crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
     amendStatus: undefined,
+    isPastDeadline: false,
     failures: 0,
     roundsInARow: 0,
     madeAt: ports.clock.monotonic(),
@@ -80,6 +90,16 @@ export function newWorker(
     interrupt: undefined,
     whenStopped: [],
   };
+}
+
+/** The pod as it is run, given what it was promised before. */
+export function promised(
+  pod: IdentifiedPod,
+  before: AllocatedResources | undefined,
+): Pick<Worker, "pod" | "allocated" | "wantsResize"> {
+  const allocated = allocate(pod, before);
+  const asRun = withAllocated(pod, allocated);
+  return { pod: asRun, allocated, wantsResize: asRun !== pod };
 }
 
 /** What a sync asks for next. */

@@ -3,6 +3,7 @@ import type { Clock, Timer } from "../../src/base/index.ts";
 /** Virtual time: nothing fires until `advance` moves the clock over it; due timers then fire in order of time. */
 export class FakeClock implements Clock {
   #now: number;
+  #setBackMs = 0;
   readonly #start: number;
   readonly #settled: () => Promise<void>;
   readonly #timers = new Set<{ readonly at: number; readonly action: () => void }>();
@@ -20,7 +21,12 @@ export class FakeClock implements Clock {
   }
 
   now(): number {
-    return this.#now;
+    return this.#now - this.#setBackMs;
+  }
+
+  /** Sets the time of day back, as an administrator or a time server does; durations are not affected. */
+  setBack(ms: number): void {
+    this.#setBackMs += ms;
   }
 
   monotonic(): number {

@@ -7,10 +7,10 @@ import { hazards } from "./hazard-rules.mjs";
 export function hazardProblems(file, text, rules = hazards) {
   if (file.endsWith(".test.ts") || file.includes("/gen/")) return [];
   const code = withoutComments(text);
-  return rules.flatMap(({ name, pattern, instead, allowed }) => {
+  return rules.flatMap(({ name, find, instead, allowed }) => {
     if (Object.keys(allowed).some((place) => file === place || (place.endsWith("/") && file.startsWith(place))))
       return [];
-    return [...code.matchAll(pattern)].map(({ index }) => {
+    return find(code).map((index) => {
       const line = code.slice(0, index).split("\n").length;
       return `src/${file}:${line}: ${name}: ${instead}`;
     });
@@ -19,10 +19,10 @@ export function hazardProblems(file, text, rules = hazards) {
 
 /** Places that the rules allow and that need it no more. */
 export function idleExceptions(files, rules = hazards) {
-  return rules.flatMap(({ name, pattern, allowed }) =>
+  return rules.flatMap(({ name, find, allowed }) =>
     Object.keys(allowed)
       .filter(
-        (place) => ![...files].some(([file, text]) => file.startsWith(place) && withoutComments(text).match(pattern)),
+        (place) => ![...files].some(([file, text]) => file.startsWith(place) && find(withoutComments(text)).length > 0),
       )
       .map((place) => `scripts/hazard-rules.mjs: "${name}" is allowed in ${place}, where there is none`),
   );

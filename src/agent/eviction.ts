@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { aFewAtOnce, type Clock, type Logger, mapAtMost, type TaskScope } from "../base/index.ts";
 import type { CriClient } from "../cri/index.ts";
 import { type PodDisk, StorageWatch, type StorageWatchPorts } from "../eviction/index.ts";
 import { readDirectoryUsage } from "../host/index.ts";
@@ -81,13 +81,11 @@ async function measure(
   const logDir = join(parts.podLogsDir, `${namespace}_${name}_${uid}`);
   const layers = await layerBytes(uid, parts, signal);
   const observed = await parts.observer.inspect(uid, signal);
-  const containers = await Promise.all(
-    containersOf(pod).map(async ({ container }) => {
-      const logBytes = await bytesIn(join(logDir, container.name), signal);
-      const id = newestOf(observed, container.name)?.id ?? "";
-      return [container.name, { logBytes, layerBytes: layers.get(id) ?? 0n }] as const;
-    }),
-  );
+  const containers = await mapAtMost(aFewAtOnce, containersOf(pod), async ({ container }) => {
+    const logBytes = await bytesIn(join(logDir, container.name), signal);
+    const id = newestOf(observed, container.name)?.id ?? "";
+    return [container.name, { logBytes, layerBytes: layers.get(id) ?? 0n }] as const;
+  });
   // A pod can fill its hosts file as well as any other.
   const ownBytes = await bytesIn(join(parts.rootDir, "pods", uid, "etc-hosts"), signal);
   return { volumes, containers: new Map(containers), ownBytes };

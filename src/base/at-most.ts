@@ -1,3 +1,6 @@
+/** For lists whose length others choose: enough that waits overlap, few enough that other pods get their turn. */
+export const aFewAtOnce = 8;
+
 /**
  * `Promise.all` over a collection whose size is not ours: at most `limit` pieces of work at once, results in order.
  * After a failure nothing new is begun; what runs is waited for, then the first failure is thrown.
@@ -37,6 +40,11 @@ export async function settleAtMost<Item, Result>(
     return true;
   });
   return results;
+}
+
+/** Waits for work that was begun elsewhere, however it ends. */
+export async function allEnded(work: Iterable<Promise<unknown> | undefined>): Promise<void> {
+  await Promise.allSettled(work);
 }
 
 /** `step` tells whether to go on; it never rejects. */

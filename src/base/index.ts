@@ -1,5 +1,5 @@
 // Ground: time, tasks, queues, logging. Knows nothing of Kubernetes.
-export { mapAtMost } from "./at-most.ts";
+export { aFewAtOnce, allEnded, mapAtMost, settleAtMost } from "./at-most.ts";
 export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { cutBytes, cutText } from "./cut-text.ts";

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { allEnded } from "./at-most.ts";
 import { isAbort } from "./errors.ts";
 import { onAbort } from "./signals.ts";
 
@@ -46,7 +47,7 @@ export class TaskScope implements AsyncDisposable {
   async stop(): Promise<void> {
     this.#link[Symbol.dispose]();
     this.#controller.abort(new DOMException("scope stopped", "AbortError"));
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    while (this.#running.size > 0) await allEnded(this.#running);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

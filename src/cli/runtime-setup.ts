@@ -1,4 +1,4 @@
-import { messageOf } from "../base/index.ts";
+import { mapAtMost, messageOf } from "../base/index.ts";
 import type { CommandIo } from "./io.ts";
 import {
   baseImageNames,
@@ -34,7 +34,7 @@ export async function prepareRuntime(
       throw new Error(`no container runtime answers: ${messageOf(status.error)}`, { cause: status.error });
   }
   const wanted = Object.values(baseImageNames);
-  const present = await Promise.all(wanted.map((name) => criHasImage(endpoint, name, io.clock)));
+  const present = await mapAtMost(wanted.length, wanted, (name) => criHasImage(endpoint, name, io.clock));
   if (present.includes(false)) {
     progress(`making images from busybox: ${wanted.join(", ")}`);
     await importImages(layout, endpoint, await buildBaseImages(), io.clock, io.signal);

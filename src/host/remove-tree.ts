@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { rename, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { mapAtMost } from "../base/index.ts";
 import { type FileName, HeldDirectory, isMissing, MountCrossedError } from "./held-directory.ts";
 
 /** Something is mounted where files were to be removed; nothing of it was touched. */
@@ -128,13 +129,9 @@ async function emptyDirectory(
   await using reader = await directory.read();
   for (let entries = await reader.next(entriesAtOnce); entries.length > 0; entries = await reader.next(entriesAtOnce)) {
     const others = entries.filter((entry) => !entry.isDirectory());
-    for (let start = 0; start < others.length; start += filesAtOnce) {
-      await Promise.all(
-        others
-          .slice(start, start + filesAtOnce)
-          .map((entry) => removeEntry(removal, directory, entry.name, pathOf(path, entry.name), depth + 1, false)),
-      );
-    }
+    await mapAtMost(filesAtOnce, others, (entry) =>
+      removeEntry(removal, directory, entry.name, pathOf(path, entry.name), depth + 1, false),
+    );
     for (const entry of entries) {
       if (!entry.isDirectory()) continue;
       await removeEntry(removal, directory, entry.name, pathOf(path, entry.name), depth + 1, true);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { access, readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
-import { messageOf } from "../base/index.ts";
+import { aFewAtOnce, mapAtMost, messageOf } from "../base/index.ts";
 import { decodeProviders } from "./plugin-config-decode.ts";
 import type { RegistryPattern } from "./registry-pattern.ts";
 
@@ -107,17 +107,15 @@ async function missingPrograms(binDir: string, names: readonly string[]): Promis
   } catch {
     return [`plugin binary directory ${binDir} did not exist`];
   }
-  const problems = await Promise.all(
-    names.map(async (name) => {
-      const program = join(binDir, name);
-      try {
-        if (!(await stat(program)).isFile()) return [`plugin binary ${program} is not a file`];
-        await access(program, constants.X_OK);
-        return [];
-      } catch {
-        return [`plugin binary executable ${program} did not exist or is not executable`];
-      }
-    }),
-  );
+  const problems = await mapAtMost(aFewAtOnce, names, async (name) => {
+    const program = join(binDir, name);
+    try {
+      if (!(await stat(program)).isFile()) return [`plugin binary ${program} is not a file`];
+      await access(program, constants.X_OK);
+      return [];
+    } catch {
+      return [`plugin binary executable ${program} did not exist or is not executable`];
+    }
+  });
   return problems.flat();
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { FieldReader, saveFile } from "../base/index.ts";
+import { aFewAtOnce, FieldReader, mapAtMost, saveFile } from "../base/index.ts";
 
 /** Which credentials an image was pulled with; the kubelet's own format, so that either agent can read the other's. */
 export interface PulledRecord {
@@ -116,7 +116,7 @@ function withoutEmpty({
 
 async function readRecords(directory: string): Promise<readonly FieldReader[]> {
   const names = (await readdir(directory)).filter((name) => /^sha256-[0-9a-f]{64}$/.test(name)).sort();
-  const records = await Promise.all(names.map((name) => readRecord(join(directory, name))));
+  const records = await mapAtMost(aFewAtOnce, names, (name) => readRecord(join(directory, name)));
   return records.filter((record) => record !== undefined);
 }
 

@@ -1,3 +1,4 @@
+import { aFewAtOnce, mapAtMost } from "../base/index.ts";
 import type { IdentifiedPod, RecordPodEvent, Secret } from "../model/index.ts";
 
 export interface PullSecretPorts {
@@ -9,7 +10,7 @@ export interface PullSecretPorts {
 /** The pod's pull secrets that can be read; those that cannot are announced, and the pull goes on without them. */
 export async function readPullSecrets(pod: IdentifiedPod, ports: PullSecretPorts): Promise<readonly Secret[]> {
   const names = (pod.spec.imagePullSecrets ?? []).flatMap(({ name = "" }) => (name === "" ? [] : [name]));
-  const found = await Promise.all(names.map((name) => ports.getSecret(pod.metadata.namespace, name)));
+  const found = await mapAtMost(aFewAtOnce, names, (name) => ports.getSecret(pod.metadata.namespace, name));
   const missing = names.filter((_, index) => found[index] === undefined);
   if (missing.length > 0) {
     ports.recordEvent(pod, {

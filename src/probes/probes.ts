@@ -1,4 +1,4 @@
-import { type Clock, KeyedWorkers, type Logger, type TaskScope } from "../base/index.ts";
+import { type Clock, KeyedWorkers, type Logger, onAbort, type TaskScope } from "../base/index.ts";
 import {
   type ContainerId,
   containersOf,
@@ -88,7 +88,7 @@ export class Probes {
       finished: (worker, attempt) => this.#reporter.finished(worker.subject, attempt),
       decided: (worker, before) => this.#decided(worker, before),
     };
-    ports.scope.signal.addEventListener("abort", () => this.#stopAll(), { once: true });
+    onAbort(ports.scope.signal, () => this.#stopAll());
   }
 
   /** Makes sure the pod is probed, as its spec was the first time; call it before results are asked for. */

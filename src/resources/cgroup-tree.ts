@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { type Clock, messageOf } from "../base/index.ts";
+import { aFewAtOnce, type Clock, mapAtMost, messageOf, settleAtMost } from "../base/index.ts";
 import type { CgroupLayout } from "../host/index.ts";
 import { isKept } from "./cgroup-compare.ts";
 import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
@@ -79,7 +79,7 @@ export class CgroupTree implements CgroupDriver {
   async presence(path: string): Promise<CgroupPresence> {
     const needed = this.version === 1 ? neededV1 : neededV2;
     const judged = this.#hierarchies.filter(({ controllers }) => controllers.some((name) => needed.includes(name)));
-    const found = await Promise.all(judged.map((hierarchy) => this.#presenceIn(hierarchy, path)));
+    const found = await mapAtMost(aFewAtOnce, judged, (hierarchy) => this.#presenceIn(hierarchy, path));
     if (found.every((presence) => presence === "complete")) return "complete";
     return found.every((presence) => presence === "missing") ? "missing" : "partial";
   }
@@ -130,8 +130,8 @@ export class CgroupTree implements CgroupDriver {
   }
 
   async #writeGroups(path: string, groups: readonly WriteGroup[]): Promise<void> {
-    const failures = await Promise.all(
-      groups.map(({ mountPoint, writes }) => this.#writeAll(join(mountPoint, path), path, writes)),
+    const failures = await mapAtMost(aFewAtOnce, groups, ({ mountPoint, writes }) =>
+      this.#writeAll(join(mountPoint, path), path, writes),
     );
     const failure = failures.find((error) => error !== undefined);
     if (failure !== undefined) throw failure;
@@ -268,7 +268,7 @@ async function inEach(
   path: string,
   act: (hierarchy: Hierarchy) => Promise<void>,
 ): Promise<void> {
-  const results = await Promise.allSettled(hierarchies.map(act));
+  const results = await settleAtMost(aFewAtOnce, hierarchies, act);
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw new CgroupError(action, path, failed.reason);
 }

@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import { messageOf, Pause } from "../base/index.ts";
+import { aFewAtOnce, mapAtMost, messageOf, Pause } from "../base/index.ts";
 import type { IdentifiedPod, Problem } from "../model/index.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
@@ -138,7 +138,7 @@ export class FileSource {
     // What cannot be looked at says nothing about the pods: they stay.
     if (listing.type === "unreadable") return;
     const listed = listing.type === "missing" ? [] : listing.files;
-    const unchanged = await Promise.all(listed.map((path) => this.#unchanged(path, mustRead(path))));
+    const unchanged = await mapAtMost(aFewAtOnce, listed, (path) => this.#unchanged(path, mustRead(path)));
     const files = new Map(unchanged.flatMap((file) => (file === undefined ? [] : [[file.path, file]])));
     const toRead = listed.filter((path) => !files.has(path));
     for (const file of await this.#read(toRead, signal)) files.set(file.path, file);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Clock } from "../base/index.ts";
+import { aFewAtOnce, type Clock, mapAtMost } from "../base/index.ts";
 import { type IdentifiedPod, isError, type Problem } from "../model/index.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import { readManifest, stampOf } from "./manifest-listing.ts";
@@ -48,13 +48,13 @@ export async function readManifestFiles(
   const done: ManifestFile[] = [];
   let pending = paths;
   for (let round = 0; pending.length > 0; round++) {
-    const reads = await Promise.all(pending.map((path) => readOnce(path, known.get(path), reader)));
+    const reads = await mapAtMost(aFewAtOnce, pending, (path) => readOnce(path, known.get(path), reader));
     const found = reads.flatMap((read) => read ?? []);
     const fresh = round < mostRounds ? found.filter(({ isFresh }) => isFresh) : [];
     done.push(...found.filter((read) => !fresh.includes(read)).map(({ file }) => file));
     if (fresh.length === 0) break;
     await reader.clock.sleep(settleMs, signal);
-    const changed = await Promise.all(fresh.map(({ file }) => hasChanged(file)));
+    const changed = await mapAtMost(aFewAtOnce, fresh, ({ file }) => hasChanged(file));
     done.push(...fresh.filter((_, index) => changed[index] === false).map(({ file }) => file));
     pending = fresh.filter((_, index) => changed[index] === true).map(({ file }) => file.path);
   }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { type Clock, Limiter } from "../base/index.ts";
+import { allEnded, type Clock, Limiter } from "../base/index.ts";
 import type { ContainerId, ObservedContainer, PodUid } from "../model/index.ts";
 
 /** All file access of the process shares four threads; a disk that hangs may have half of them, and no more. */
@@ -77,7 +77,7 @@ export class TerminationTexts {
         giveUp();
         resolve();
       });
-      void Promise.all(readings.map(({ done }) => done)).then(() => {
+      void allEnded(readings.map(({ done }) => done)).then(() => {
         timer.cancel();
         resolve();
       });

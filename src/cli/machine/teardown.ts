@@ -1,6 +1,6 @@
 import { readlink, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../base/index.ts";
+import { aFewAtOnce, type Clock, mapAtMost } from "../../base/index.ts";
 import { cgroupPids, removeCgroup } from "./cgroups.ts";
 import { criRemoveSandbox, criSandboxes } from "./cri-calls.ts";
 import { listDir, readIfPresent } from "./files.ts";
@@ -68,9 +68,12 @@ async function removeExternalPods(layout: MachineLayout, endpoint: string, clock
   }
 }
 
+/** Each may take its whole grace. */
+const processesAtOnce = 64;
+
 async function stopRole(layout: MachineLayout, role: MachineRole, graceMs: number, clock: Clock): Promise<void> {
   const processes = (await machineProcesses(layout)).filter((process) => process.role === role);
-  await Promise.all(processes.map((process) => stopProcess(process, graceMs, clock)));
+  await mapAtMost(processesAtOnce, processes, (process) => stopProcess(process, graceMs, clock));
 }
 
 async function endContainers(
@@ -81,7 +84,7 @@ async function endContainers(
 ): Promise<void> {
   const cgroups = [layout.cgroupRoot, ...containers.flatMap(({ cgroup }) => cgroup ?? [])];
   const running = async (): Promise<readonly number[]> => [
-    ...new Set((await Promise.all(cgroups.map(cgroupPids))).flat()),
+    ...new Set((await mapAtMost(aFewAtOnce, cgroups, cgroupPids)).flat()),
   ];
   if (graceMs > 0) {
     for (const pid of await running()) signalPid(pid, "SIGTERM");

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { Clock, Logger } from "../../base/index.ts";
+import { type Clock, type Logger, mapAtMost } from "../../base/index.ts";
 import { systemBusPath } from "../dbus/addresses.ts";
 import type { SystemdManager, SystemdSocket } from "./manager.ts";
 
@@ -24,9 +24,9 @@ export async function systemdSockets(busAddress: string | undefined, root = ""):
     { kind: "bus", path: systemBusPath(busAddress) },
     { kind: "direct", path: "/run/systemd/private" },
   ];
-  const isThere = await Promise.all(
-    sockets.map(async ({ path }) => path.startsWith("\0") || (await statOf(`${root}${path}`))?.isSocket() === true),
-  );
+  const isThere = await mapAtMost(sockets.length, sockets, async ({ path }) => {
+    return path.startsWith("\0") || (await statOf(`${root}${path}`))?.isSocket() === true;
+  });
   return sockets.filter((_, index) => isThere[index]);
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, messageOf } from "../../base/index.ts";
+import { type Clock, type Logger, mapAtMost, messageOf } from "../../base/index.ts";
 import {
   BusCallError,
   BusConnection,
@@ -207,10 +207,9 @@ export class SystemdManager {
   async #enterBus(connection: BusConnection): Promise<void> {
     const bus = { destination: busName, path: "/org/freedesktop/DBus", interface: busName };
     await connection.call({ ...bus, member: "Hello" }, setUpTimeoutMs);
-    const listening = matches.map((match) =>
+    await mapAtMost(matches.length, matches, (match) =>
       connection.call({ ...bus, member: "AddMatch", signature: "s", body: [match] }, setUpTimeoutMs),
     );
-    await Promise.all(listening);
   }
 
   async #readVersion(link: NewLink): Promise<number> {

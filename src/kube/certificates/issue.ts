@@ -1,4 +1,4 @@
-import { type Clock, type Logger, TaskScope, withDeadline } from "../../base/index.ts";
+import { type Clock, type Logger, onAbort, TaskScope, withDeadline } from "../../base/index.ts";
 import type { CertificateSigningRequest } from "../../model/index.ts";
 import { ApiError, isAlreadyExists, isNotFound } from "../api-error.ts";
 import type { KubeClient } from "../client.ts";
@@ -117,7 +117,7 @@ async function issued(
       }
     };
     const { signal: ended } = scope;
-    ended.addEventListener("abort", () => reject(ended.reason), { once: true });
+    onAbort(ended, () => reject(ended.reason));
     informer.onChange(look);
     scope.spawn(`follow csr ${name}`, (following) => informer.run(following));
   });

@@ -1,3 +1,4 @@
+import { mapAtMost } from "../../base/index.ts";
 import { methodNotAllowed, notFound, type Subject } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
@@ -16,17 +17,18 @@ const group = "metrics.k8s.io";
 /** What the figures of a kubelet are the mean of, about. */
 const window = "10s";
 
+/** Simulated nodes come in hundreds, and each answer may be megabytes. */
+const kubeletsAtOnce = 16;
+
 /** GET nodes of metrics.k8s.io: what `kubectl top nodes` shows. The figures are those of the kubelets at this moment. */
 export function nodeMetrics(identity: KeyPair): SpecialHandler {
   return async (call, world) => {
     const chosen = world.store.list(nodes.storage).filter(matcherOf(nodes, "", call.query));
     const wanted = call.name === "" ? chosen : chosen.filter(({ metadata }) => metadata.name === call.name);
-    const items = await Promise.all(
-      wanted.map(async (node) => {
-        const measured = nodeUsage(await summaryOf(world, node, identity, call));
-        return measured === undefined ? [] : [item(world, "NodeMetrics", node, measured.timestamp, measured)];
-      }),
-    );
+    const items = await mapAtMost(kubeletsAtOnce, wanted, async (node) => {
+      const measured = nodeUsage(await summaryOf(world, node, identity, call));
+      return measured === undefined ? [] : [item(world, "NodeMetrics", node, measured.timestamp, measured)];
+    });
     return answer(call, items.flat(), { group, kind: "NodeMetrics", plural: "nodes" });
   };
 }
@@ -35,8 +37,8 @@ export function nodeMetrics(identity: KeyPair): SpecialHandler {
 export function podMetrics(identity: KeyPair): SpecialHandler {
   return async (call, world) => {
     const isChosen = matcherOf(pods, call.namespace, call.query);
-    const summaries = await Promise.all(
-      world.store.list(nodes.storage).map((node) => summaryOf(world, node, identity, call)),
+    const summaries = await mapAtMost(kubeletsAtOnce, world.store.list(nodes.storage), (node) =>
+      summaryOf(world, node, identity, call),
     );
     const items = summaries.flatMap(podUsages).flatMap(({ namespace, name, timestamp: at, containers }) => {
       const pod = world.store.get(pods.storage, keyOf(namespace, name));

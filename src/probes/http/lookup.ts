@@ -1,5 +1,6 @@
 import { type LookupAddress, type LookupOptions, Resolver } from "node:dns";
 import type { LookupFunction } from "node:net";
+import { mapAtMost } from "../../base/index.ts";
 import { codeOf } from "./dial-errors.ts";
 import { type NameFilePaths, NameFiles, type ResolverSettings } from "./name-files.ts";
 
@@ -70,7 +71,7 @@ export class HostNames {
     const onAbort = (): void => resolver.cancel();
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      const answers = await Promise.all(families.map((family) => query(resolver, name, family)));
+      const answers = await mapAtMost(families.length, families, (family) => query(resolver, name, family));
       const found = answers.flat();
       return found.length === 0 && answers.includes(couldNotTell) ? couldNotTell : found;
     } finally {

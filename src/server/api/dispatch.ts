@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Clock, type Logger, messageOf } from "../../base/index.ts";
+import { allEnded, type Clock, type Logger, messageOf } from "../../base/index.ts";
 import { sendText } from "../http.ts";
 import { endAndLeave } from "../streaming/half-open.ts";
 import { ApiError } from "./api-error.ts";
@@ -100,7 +100,7 @@ export class Dispatcher {
 
   /** Resolves when no request is being answered any more. */
   async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    while (this.#running.size > 0) await allEnded(this.#running);
   }
 
   #own(work: Promise<void>): void {

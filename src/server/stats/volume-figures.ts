@@ -1,4 +1,4 @@
-import { type Clock, isAbort, KeyedWorkers, Limiter, type TaskScope } from "../../base/index.ts";
+import { type Clock, isAbort, KeyedWorkers, Limiter, mapAtMost, type TaskScope } from "../../base/index.ts";
 import type { PodUid } from "../../model/index.ts";
 import type { MeasuredVolume, StatsPorts } from "./ports.ts";
 
@@ -16,6 +16,9 @@ export type VolumeFiguresPorts = Pick<StatsPorts, "measureVolumes" | "random"> &
 const patienceMs = 1_000;
 const podsAtOnce = 4;
 const none: PodVolumeFigures = { at: 0, volumes: [] };
+
+/** Pods of which nothing is known yet and that are waited for at once; each wait has its limit. */
+const waitsAtOnce = 64;
 
 /**
  * Measures the volumes of pods when somebody wants to know, at most once per period. A large volume takes long to
@@ -37,7 +40,7 @@ export class VolumeFigures {
     if (this.#ports.periodMs <= 0) return new Map();
     const wanted = new Set(uids);
     for (const uid of this.#known.keys()) if (!wanted.has(uid)) this.#known.delete(uid);
-    const all = await Promise.all(uids.map(async (uid) => [uid, await this.#of(uid, signal)] as const));
+    const all = await mapAtMost(waitsAtOnce, uids, async (uid) => [uid, await this.#of(uid, signal)] as const);
     return new Map(all);
   }
 

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { constants } from "node:fs";
 import { chmod, chown, lchown, lstat, open, readlink } from "node:fs/promises";
-import { messageOf } from "../../base/index.ts";
+import { mapAtMost, messageOf } from "../../base/index.ts";
 import { type DirectoryEntry, type FileName, HeldDirectory, openPath, walkTree } from "../../host/index.ts";
 
 export interface GroupOwnership {
@@ -64,11 +64,10 @@ class Giving {
     signal: AbortSignal,
   ): Promise<readonly FileName[]> {
     const others = entries.filter((entry) => !entry.isDirectory());
-    for (let start = 0; start < others.length; start += filesAtOnce) {
+    await mapAtMost(filesAtOnce, others, async ({ name }) => {
       signal.throwIfAborted();
-      const batch = others.slice(start, start + filesAtOnce);
-      await Promise.all(batch.map(({ name }) => this.give(directory.path(name), constants.O_NOFOLLOW)));
-    }
+      await this.give(directory.path(name), constants.O_NOFOLLOW);
+    });
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
   }
 

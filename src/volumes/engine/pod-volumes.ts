@@ -1,5 +1,15 @@
 import { join } from "node:path";
-import { type Clock, explain, KeyedWorkers, type Ledger, type Logger, type TaskScope } from "../../base/index.ts";
+import {
+  aFewAtOnce,
+  allEnded,
+  type Clock,
+  explain,
+  KeyedWorkers,
+  type Ledger,
+  type Logger,
+  mapAtMost,
+  type TaskScope,
+} from "../../base/index.ts";
 import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../model/index.ts";
 import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
@@ -37,6 +47,9 @@ export interface PodVolumesPorts {
 
 const trustBundlesKey = "trustbundles";
 
+/** Of one pod; a pod may have any number, on file systems that hang. */
+const volumesMeasuredAtOnce = 4;
+
 /**
  * The volumes of every pod on this node. Each volume has a task that makes it, renews its content when something it
  * is made of changes, and tries again after a failure; tasks run side by side and only when something calls for it.
@@ -70,7 +83,7 @@ export class PodVolumes {
 
   /** Learns what an earlier run has left; call once, before any pod is wanted. */
   async restore(): Promise<void> {
-    const found = (await Promise.all((await this.#places.uids()).map((uid) => this.#places.found(uid)))).flat();
+    const found = (await mapAtMost(aFewAtOnce, await this.#places.uids(), (uid) => this.#places.found(uid))).flat();
     for (const kind of this.#ports.kinds) {
       await kind.restore?.(found.filter(({ plugin }) => plugin === kind.plugin));
     }
@@ -115,17 +128,15 @@ export class PodVolumes {
   /** How full the pod's volumes are, as far as that can be told. Trouble with one does not hide the others. */
   async measure(uid: PodUid, signal: AbortSignal): Promise<readonly MeasuredVolume[]> {
     const tasks = [...(this.#entries.get(uid)?.tasks.values() ?? [])];
-    const measured = await Promise.all(
-      tasks.map(async (task) => {
-        try {
-          return await task.measure(signal);
-        } catch (error) {
-          signal.throwIfAborted();
-          this.#ports.log.debug(2, "A volume can't be measured", { uid, volume: task.name, reason: explain(error) });
-          return undefined;
-        }
-      }),
-    );
+    const measured = await mapAtMost(volumesMeasuredAtOnce, tasks, async (task) => {
+      try {
+        return await task.measure(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#ports.log.debug(2, "A volume can't be measured", { uid, volume: task.name, reason: explain(error) });
+        return undefined;
+      }
+    });
     return measured.filter((volume) => volume !== undefined);
   }
 
@@ -292,7 +303,7 @@ export class PodVolumes {
     const entry = this.#entries.get(uid);
     const tasks = [...(entry?.tasks.values() ?? [])];
     for (const task of tasks) task.end();
-    await Promise.allSettled(tasks.map((task) => this.#inProgress.get(task.key)));
+    await allEnded(tasks.map((task) => this.#inProgress.get(task.key)));
     for (const task of tasks) {
       for (const need of task.needs) this.#dropNeed(task, need);
       this.#tasks.delete(task.key);

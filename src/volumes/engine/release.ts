@@ -1,6 +1,6 @@
 import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { explain } from "../../base/index.ts";
+import { aFewAtOnce, explain, mapAtMost } from "../../base/index.ts";
 import { isMissing, MountInTheWayError, removeTree } from "../../host/index.ts";
 import type { PodUid } from "../../model/index.ts";
 import type { VolumeKind } from "../kinds/kind.ts";
@@ -29,14 +29,14 @@ export async function releaseVolumes(
   };
   const subPaths = places.subPaths(uid);
   // Also those of host paths, which have no directory of their own below the pod's.
-  await Promise.all((await namesIn(subPaths)).map((name) => attempt(name, () => cleanSubPaths(join(subPaths, name)))));
-  await Promise.all(
-    (await places.found(uid)).map((found) =>
-      attempt(found.specName, async () => {
-        if (problems.has(found.specName)) return;
-        await tearDown(found, kinds, signal);
-      }),
-    ),
+  await mapAtMost(aFewAtOnce, await namesIn(subPaths), (name) =>
+    attempt(name, () => cleanSubPaths(join(subPaths, name))),
+  );
+  await mapAtMost(aFewAtOnce, await places.found(uid), (found) =>
+    attempt(found.specName, async () => {
+      if (problems.has(found.specName)) return;
+      await tearDown(found, kinds, signal);
+    }),
   );
   if (problems.size > 0) {
     const names = [...problems.keys()].sort().join(" ");

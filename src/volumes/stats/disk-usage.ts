@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import { lstat, readFile, stat, statfs } from "node:fs/promises";
+import { mapAtMost } from "../../base/index.ts";
 import { HeldDirectory, isMissing, type WalkTurn, type WalkTurns, walkTree } from "../../host/index.ts";
 
 /** How full something is, in the terms of the stats API. */
@@ -57,11 +58,10 @@ export async function countBelow(path: string, pace: WalkTurn): Promise<{ bytes:
       enter: async (directory) => count.add(directory.stat()),
       entries: async (directory, entries) => {
         const others = entries.filter((entry) => !entry.isDirectory());
-        for (let start = 0; start < others.length; start += statsAtOnce) {
-          const batch = others.slice(start, start + statsAtOnce);
-          const found = await Promise.all(batch.map(({ name }) => lstatIfThere(directory.path(name))));
-          for (const stats of found) if (stats !== undefined && !stats.isDirectory()) count.add(stats);
-        }
+        await mapAtMost(statsAtOnce, others, async ({ name }) => {
+          const stats = await lstatIfThere(directory.path(name));
+          if (stats !== undefined && !stats.isDirectory()) count.add(stats);
+        });
         return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
       },
       whenGone: "skip",

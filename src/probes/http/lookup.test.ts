@@ -68,7 +68,8 @@ describe("names of hosts", () => {
     const before = openDescriptors();
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
-    const dead = Array.from({ length: 200 }, (_, index) => known.resolve(`dead${index}.test`, 0, stop.signal));
+    // Not more than the test server can queue while this process is busy asking.
+    const dead = Array.from({ length: 60 }, (_, index) => known.resolve(`dead${index}.test`, 0, stop.signal));
     const ended = Promise.allSettled(dead);
     assert.deepEqual(await addresses(known, "a.b.test"), ["10.9.9.9"]);
     assert.equal(await readFile(paths().hosts, "utf8"), "");

@@ -38,9 +38,24 @@ async function kill9(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-test("what was answered is there after kill -9 in the midst of writing, with versions that only grow", async () => {
+/** Watches until the server is gone; what it was told is in `told`, by version. */
+async function watchUntilGone(client: ApiClient, version: number, told: Map<number, string>): Promise<void> {
+  try {
+    for await (const { type, object } of client.watch(`${configMaps}?watch=1&resourceVersion=${version}`)) {
+      assert.notEqual(type, "ERROR", JSON.stringify(object));
+      const revision = Number(at(object, "metadata", "resourceVersion"));
+      assert.equal(told.get(revision), undefined, `version ${revision} was told twice`);
+      told.set(revision, `${type} ${at(object, "metadata", "name")}`);
+    }
+  } catch (error) {
+    if (error instanceof assert.AssertionError) throw error;
+  }
+}
+
+test("what was answered or told is there after kill -9 in the midst of writing, with versions that only grow", async () => {
   const dir = await mkdtemp(join(tmpdir(), "api-kill-"));
   const answered = new Map<string, number>();
+  const told = new Map<number, string>();
   let port = 0;
   let newest = 0;
   try {
@@ -59,8 +74,11 @@ test("what was answered is there after kill -9 in the midst of writing, with ver
           if (answered.size === (round + 1) * 150) await kill9(server.child);
         }
       };
+      const listed = await client.get(`${configMaps}?limit=1`);
+      const watches = watchUntilGone(client, Number(at(listed.body, "metadata", "resourceVersion")), told);
       // They go on until the server is gone.
       const ends = await Promise.allSettled([0, 1, 2, 3, 4].map(write));
+      await watches;
       for (const end of ends)
         assert.ok(end.status === "rejected" && !(end.reason instanceof assert.AssertionError), String(end));
       newest = Math.max(...answered.values());
@@ -71,6 +89,14 @@ test("what was answered is there after kill -9 in the midst of writing, with ver
     const items = at(body, "items") as { metadata: { name: string; resourceVersion: string } }[];
     const kept = new Map(items.map(({ metadata }) => [metadata.name, Number(metadata.resourceVersion)]));
     for (const [name, version] of answered) assert.equal(kept.get(name), version, name);
+    // Nothing that a watcher was told is lost, and no version of it is that of another change.
+    assert.ok(told.size > 100, `a watcher was told of ${told.size} changes`);
+    const byVersion = new Map([...kept].map(([name, version]) => [version, `ADDED ${name}`]));
+    for (const [version, change] of told) assert.equal(byVersion.get(version), change);
+    const last = Math.max(...told.keys());
+    for await (const { type, object } of client.watch(`${configMaps}?watch=1&resourceVersion=${last + 1_000_000}`)) {
+      assert.equal(`${type} ${at(object, "code")}`, "ERROR 410");
+    }
     await kill9(child);
   } finally {
     await rm(dir, { recursive: true });

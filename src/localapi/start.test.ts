@@ -49,6 +49,21 @@ describe("local API server", () => {
     session.destroy();
   });
 
+  test("watches are let go when a client resets so many that its connection is cut", async () => {
+    const { certPem, keyPem } = accessOf(await api.adminKubeconfig());
+    const session = connect(api.url, { ca: api.caPem, cert: certPem, key: keyPem });
+    session.on("error", () => {});
+    const path = "/api/v1/namespaces/default/configmaps?watch=1";
+    for (let opened = 0; opened < 3_000 && !session.destroyed; opened++) {
+      const stream = session.request({ [constants.HTTP2_HEADER_PATH]: path });
+      stream.on("error", () => {}).resume();
+      setTimeout(() => stream.destroy(), opened % 30);
+      if (opened % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.ok(session.destroyed, "the server endures any number of resets");
+    while (api.watcherCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
   test("a quiet watch is told how far things are, once a minute", async () => {
     const events = client.watch(`${pods}?watch=1&allowWatchBookmarks=true&resourceVersion=1`);
     const next = events.next();

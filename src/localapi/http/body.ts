@@ -9,13 +9,18 @@ const maxBytes = 3 * 1024 * 1024;
 export async function readBody(stream: AsyncIterable<unknown>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of stream) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    size += chunk.length;
-    if (size > maxBytes) {
-      throw new ApiError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
+  try {
+    for await (const chunk of stream) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      size += chunk.length;
+      if (size > maxBytes) {
+        throw new ApiError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
+      }
+      chunks.push(chunk);
     }
-    chunks.push(chunk);
+  } catch (error) {
+    // A client that leaves is no fault of the server's, and nobody reads this.
+    throw error instanceof ApiError ? error : badRequest(`the body of the request broke off: ${messageOf(error)}`);
   }
   return Buffer.concat(chunks);
 }

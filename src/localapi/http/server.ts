@@ -84,6 +84,7 @@ export class ApiHttpServer {
   }
 
   async #serve(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+    destroyWhenAborted(request);
     const warnings: string[] = [];
     let reply: Reply;
     try {
@@ -143,6 +144,15 @@ export class ApiHttpServer {
         break;
     }
   }
+}
+
+/**
+ * A client that resets a stream without an error, as Node's does, leaves it waiting for someone to read the rest of a body
+ * that nobody wants; neither the answer nor what it holds would ever be let go.
+ */
+function destroyWhenAborted({ stream }: Http2ServerRequest): void {
+  // There is none where the client speaks HTTP/1.1.
+  (stream as Http2ServerRequest["stream"] | undefined)?.once("aborted", () => stream.destroy());
 }
 
 /** Clients and proxies give up on longer headers; upstream stops here as well. */

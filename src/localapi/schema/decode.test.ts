@@ -65,3 +65,9 @@ describe("decoding", () => {
     test(`${title} is refused`, () => assert.throws(() => decode(input, "core.v1.Pod"), DecodeError));
   }
 });
+
+test("a list that must be there is at least empty", () => {
+  assert.deepEqual(decode({ spec: { hostname: "h" } }, "core.v1.Pod").value, {
+    spec: { hostname: "h", containers: [] },
+  });
+});

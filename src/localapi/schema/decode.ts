@@ -53,8 +53,22 @@ function decodeFields(value: unknown, type: string, path: string, unknownFields:
       if (field.required || !isEmpty(decoded, field.type)) fields[key] = decoded;
     }
   }
+  // A list that must be there is at least empty to whoever looks at the object.
+  for (const list of requiredLists(type)) fields[list] ??= [];
   for (const time of shownTimes[type] ?? []) fields[time] ??= null;
   return fields;
+}
+
+const requiredListsOf = new Map<string, readonly string[]>();
+
+function requiredLists(type: string): readonly string[] {
+  let lists = requiredListsOf.get(type);
+  if (lists === undefined) {
+    const fields = [...(schemaOf(type)?.fields ?? [])];
+    lists = fields.filter(([, field]) => field.required && field.type.form === "list").map(([name]) => name);
+    requiredListsOf.set(type, lists);
+  }
+  return lists;
 }
 
 /** Lists and maps that hold nothing are not stored, unless they must be there. */

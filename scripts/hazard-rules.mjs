@@ -33,6 +33,7 @@ export const hazards = [
       "hollow/": "the simulated runtime writes where a simulation runs",
       "host/held-directory.ts": "a file of the kernel's memory about a descriptor that we hold",
       "host/tree-walk.ts": "asks about a descriptor that we hold",
+      "host/removed-names.ts": "a descriptor of the kernel's that never waits",
       "host/locks.ts": "at start, before anything runs",
       "host/usage/": "files of the kernel's memory: two thirds cheaper than by threads, and they can't hang",
       "probes/file-store.ts": "a small file of our own, once per pod, when it is taken over",

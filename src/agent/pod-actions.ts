@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { TaskScope } from "../base/index.ts";
+import { aFewAtOnce, mapAtMost, type TaskScope } from "../base/index.ts";
 import { containerHash, type IdentifiedPod, newestOf, type ObservedPod, uidOf } from "../model/index.ts";
 import { FileProbeStore, Probes, probeRunner } from "../probes/index.ts";
 import {
@@ -80,9 +80,9 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     cgroups: measuredCgroups(parts),
     removeFromRuntime: async (uid, signal) => {
       const observed = await observer.inspect(uid, signal);
-      await Promise.all(observed.containers.map((container) => removal.remove(container, signal)));
-      await Promise.all(
-        observed.sandboxes.map(({ id: podSandboxId }) => runtime.removePodSandbox({ podSandboxId }, { signal })),
+      await mapAtMost(aFewAtOnce, observed.containers, (container) => removal.remove(container, signal));
+      await mapAtMost(aFewAtOnce, observed.sandboxes, ({ id: podSandboxId }) =>
+        runtime.removePodSandbox({ podSandboxId }, { signal }),
       );
       await removePodLogs(node.podLogsDir, (owner) => owner === uid, signal);
     },

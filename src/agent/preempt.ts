@@ -1,4 +1,4 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
+import { type Clock, type Logger, mapAtMost, type TaskScope } from "../base/index.ts";
 import { type IdentifiedPod, type PodCondition, type PodStatus, type RecordPodEvent, uidOf } from "../model/index.ts";
 import type { RegistryPorts } from "../pods/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
@@ -42,7 +42,8 @@ export function preempter(parts: {
   return ({ victims, resource }, then) => {
     for (const _ of victims) parts.onPreempted(resource);
     scope.spawn("make room", async (signal) => {
-      await Promise.all(victims.map((pod) => takeOff(pod, signal)));
+      // All at once: each takes its own grace, and together they make room for one pod.
+      await mapAtMost(victims.length, victims, (pod) => takeOff(pod, signal));
       then();
     });
   };

@@ -1,4 +1,4 @@
-import { type Clock, type Ledger, type Logger, messageOf } from "../base/index.ts";
+import { aFewAtOnce, type Clock, type Ledger, type Logger, messageOf, settleAtMost } from "../base/index.ts";
 import { CriError, type RuntimeService } from "../cri/index.ts";
 import {
   type Container,
@@ -44,39 +44,36 @@ export class ContainerKiller {
             pod,
             running.map(({ name }) => name),
           );
-    const results = await Promise.allSettled(
-      running.map(async (container) => {
-        await this.#kill(
-          {
-            pod: pod ?? podOfRecords(observed, container),
-            container,
-            preStopDone: request.preStopDone,
-            message: request.message,
-          },
-          deadline,
-          order,
-          signal,
-        );
-        order?.stopped(container.name);
-      }),
-    );
+    // All at once, whatever their number: some wait for others to stop, and must not take their turn.
+    const results = await settleAtMost(running.length, running, async (container) => {
+      await this.#kill(
+        {
+          pod: pod ?? podOfRecords(observed, container),
+          container,
+          preStopDone: request.preStopDone,
+          message: request.message,
+        },
+        deadline,
+        order,
+        signal,
+      );
+      order?.stopped(container.name);
+    });
     throwFirst(results);
-    const stops = await Promise.allSettled(
-      observed.sandboxes.map(async ({ id, state }) => {
-        const span = this.#ports.ledger.begin(observed.uid, "stop", `sandbox ${id.slice(0, 12)}`);
-        try {
-          await ignoreMissing(this.#ports.runtime.stopPodSandbox({ podSandboxId: id }, { signal }));
-          span.end();
-        } catch (error) {
-          span.fail(messageOf(error));
-          if (state === "ready" || signal.aborted) throw error;
-          // Nothing runs in it any more, only its network is not freed, and may never be: a power cut leaves records of
-          // network plugins empty, and the runtime then fails for good. The garbage collector goes on trying.
-          const why = { pod: observed.name, namespace: observed.namespace, sandbox: id, err: messageOf(error) };
-          this.#ports.log.warn("Going on without the network of a dead sandbox freed", why);
-        }
-      }),
-    );
+    const stops = await settleAtMost(aFewAtOnce, observed.sandboxes, async ({ id, state }) => {
+      const span = this.#ports.ledger.begin(observed.uid, "stop", `sandbox ${id.slice(0, 12)}`);
+      try {
+        await ignoreMissing(this.#ports.runtime.stopPodSandbox({ podSandboxId: id }, { signal }));
+        span.end();
+      } catch (error) {
+        span.fail(messageOf(error));
+        if (state === "ready" || signal.aborted) throw error;
+        // Nothing runs in it any more, only its network is not freed, and may never be: a power cut leaves records of
+        // network plugins empty, and the runtime then fails for good. The garbage collector goes on trying.
+        const why = { pod: observed.name, namespace: observed.namespace, sandbox: id, err: messageOf(error) };
+        this.#ports.log.warn("Going on without the network of a dead sandbox freed", why);
+      }
+    });
     throwFirst(stops);
   }
 

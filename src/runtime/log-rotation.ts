@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
-import { type Clock, isAbort, Limiter, type Logger, Pause } from "../base/index.ts";
+import { type Clock, isAbort, type Logger, mapAtMost, Pause } from "../base/index.ts";
 import type { RuntimeService } from "../cri/index.ts";
 import { rotateLog } from "./rotate-log.ts";
 
@@ -89,9 +89,8 @@ export class LogRotation {
 
   async #lookAtActive(signal: AbortSignal): Promise<void> {
     this.#takeIn();
-    const limiter = new Limiter(Math.max(1, this.#settings.workers));
     const active = [...this.#logs.values()].filter(({ watcher }) => watcher === undefined);
-    await Promise.all(active.map((log) => limiter.run(() => this.#look(log, signal), signal)));
+    await mapAtMost(Math.max(1, this.#settings.workers), active, (log) => this.#look(log, signal));
   }
 
   async #look(log: WatchedLog, signal: AbortSignal): Promise<void> {

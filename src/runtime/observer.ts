@@ -1,4 +1,4 @@
-import type { Clock } from "../base/index.ts";
+import { aFewAtOnce, type Clock, mapAtMost } from "../base/index.ts";
 import { type Container, CriError, type PodSandbox, type RuntimeService } from "../cri/index.ts";
 import type {
   ContainerId,
@@ -63,8 +63,8 @@ export class PodObserver {
       ),
     ]);
     const [sandboxes, containers] = await Promise.all([
-      Promise.all(items.map((item) => this.#sandbox(item, previous, signal))),
-      Promise.all(listed.map((item) => this.#container(item, previous, signal))),
+      mapAtMost(aFewAtOnce, items, (item) => this.#sandbox(item, previous, signal)),
+      mapAtMost(aFewAtOnce, listed, (item) => this.#container(item, previous, signal)),
     ]);
     const known = {
       sandboxes: newestFirst(sandboxes),

@@ -1,3 +1,4 @@
+import { allEnded, unlessAborted } from "../base/index.ts";
 import { type IdentifiedPod, isSidecar } from "../model/index.ts";
 
 /**
@@ -24,13 +25,11 @@ export class TerminationOrder {
   async turnOf(name: string, signal: AbortSignal): Promise<void> {
     const before = (this.#predecessors.get(name) ?? []).flatMap((other) => this.#stopped.get(other)?.promise ?? []);
     if (before.length === 0 || signal.aborted) return;
-    let onAbort: () => void = () => {};
-    const aborted = new Promise<void>((resolve) => {
-      onAbort = resolve;
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
-    await Promise.race([Promise.all(before), aborted]);
-    signal.removeEventListener("abort", onAbort);
+    try {
+      await unlessAborted(allEnded(before), signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
   }
 
   stopped(name: string): void {

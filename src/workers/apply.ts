@@ -1,4 +1,4 @@
-import { cutText, formatDuration, messageOf } from "../base/index.ts";
+import { aFewAtOnce, cutText, formatDuration, mapAtMost, messageOf } from "../base/index.ts";
 import {
   containersOf,
   describePod,
@@ -76,16 +76,15 @@ async function killSome(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  await Promise.all(
-    plan.kills.map(({ container, message, because }) => {
-      const spec = containersOf(pod).find((candidate) => candidate.container.name === container.name)?.container;
-      const graceSeconds = containerGraceSeconds(pod, spec, because);
-      return ports.killer.killContainer(
-        { pod, container, graceSeconds, message, preStopDone: worker.preStopDone },
-        signal,
-      );
-    }),
-  );
+  // All at once: each takes its own grace.
+  await mapAtMost(plan.kills.length, plan.kills, ({ container, message, because }) => {
+    const spec = containersOf(pod).find((candidate) => candidate.container.name === container.name)?.container;
+    const graceSeconds = containerGraceSeconds(pod, spec, because);
+    return ports.killer.killContainer(
+      { pod, container, graceSeconds, message, preStopDone: worker.preStopDone },
+      signal,
+    );
+  });
 }
 
 async function removeInitRecords(
@@ -96,7 +95,7 @@ async function removeInitRecords(
 ): Promise<void> {
   const names = new Set((pod.spec.initContainers ?? []).map(({ name }) => name));
   const records = observed.containers.filter(({ name }) => names.has(name));
-  await Promise.all(records.map((container) => ports.starter.removeContainer(container, signal)));
+  await mapAtMost(aFewAtOnce, records, (container) => ports.starter.removeContainer(container, signal));
 }
 
 interface Sandbox {
@@ -136,14 +135,14 @@ async function startTogether(
   entries: readonly PodContainer[],
   start: (entry: PodContainer) => Promise<boolean>,
 ): Promise<void> {
-  let group: Promise<boolean>[] = [];
+  let group: PodContainer[] = [];
   for (const entry of entries) {
-    group.push(start(entry));
+    group.push(entry);
     if (entry.container.lifecycle?.postStart === undefined) continue;
-    await Promise.all(group);
+    await mapAtMost(aFewAtOnce, group, start);
     group = [];
   }
-  await Promise.all(group);
+  await mapAtMost(aFewAtOnce, group, start);
 }
 
 async function startOne(

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../src/base/index.ts";
+import { callsUnderWay } from "../../src/host/syscalls.ts";
 
 /** Virtual time: nothing fires until `advance` moves the clock over it; due timers then fire in order of time. */
 export class FakeClock implements Clock {
@@ -82,6 +83,7 @@ export async function settle(rounds = 5): Promise<void> {
 export async function settleFiles(): Promise<void> {
   for (let calm = 0; calm < 5; calm++) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    if (process.getActiveResourcesInfo().some((resource) => /^(FSReq|CloseReq)/.test(resource))) calm = -1;
+    const isBusy = process.getActiveResourcesInfo().some((resource) => /^(FSReq|CloseReq)/.test(resource));
+    if (isBusy || callsUnderWay() > 0) calm = -1;
   }
 }

@@ -156,6 +156,15 @@ for (const { name, make, path } of [
   });
 }
 
+test("the root of the node is a volume like others", needsRoot, async () => {
+  const part = join(volume, "part/new").slice(1);
+  await createSubPath("/", part);
+  await writeFile(`/${part}/file`, "1");
+  await mountSubPath("/", part, target());
+  assert.equal(await readFile(join(target(), "file"), "utf8"), "1");
+  assert.equal(await readVolumeFile("/", `${part}/file`), "1");
+});
+
 test("attack: a link that leads nowhere yet does not get a directory made at its end", needsRoot, async () => {
   await symlink(join(outside, "planted"), join(volume, "x"));
   await assert.rejects(createSubPath(volume, "x/y"), SubPathError);

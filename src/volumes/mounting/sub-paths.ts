@@ -208,8 +208,10 @@ function elementsOf(path: string): readonly string[] {
 
 function relativeTo(volume: string, path: string): string {
   if (path === volume) return "";
-  if (!path.startsWith(`${volume}/`)) throw new SubPathError(`${path} leads out of its volume ${volume}`);
-  return path.slice(volume.length + 1);
+  // The root of the node is a volume, too, and the only one whose path ends with a slash.
+  const prefix = volume === "/" ? volume : `${volume}/`;
+  if (!path.startsWith(prefix)) throw new SubPathError(`${path} leads out of its volume ${volume}`);
+  return path.slice(prefix.length);
 }
 
 function isSame(a: Stats, b: Stats): boolean {

@@ -301,3 +301,23 @@ test("what the host mounts below a part of a host path survives the end of the p
   assert.equal(await readFile(join(host, "part/disk/data"), "utf8"), "1");
   await assert.rejects(stat(join(node.podsDir, uidOf(pod), "volume-subpaths")), { code: "ENOENT" });
 });
+
+test(
+  "what is mounted inside is not asked anything when it is taken off, unless it holds more",
+  needsRoot,
+  async (t) => {
+    const calls = await loadSyscalls();
+    const [outer, inner, beside] = [join(volume, "outer"), join(volume, "outer/inner"), join(volume, "beside")];
+    for (const place of [outer, inner, beside]) {
+      await mkdir(place);
+      calls.mount("tmpfs", place, "tmpfs", 0, "size=1m");
+    }
+    const asked = t.mock.method(calls, "mount");
+    await unmountAllBelow(volume);
+    assert.deepEqual(
+      asked.mock.calls.map((call) => call.arguments[1]),
+      [outer],
+    );
+    assert.deepEqual(await mountsBelow(volume), []);
+  },
+);

@@ -1,4 +1,5 @@
 import { realpath } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { type Clock, withDeadline } from "../../base/index.ts";
 import {
   isMissing,
@@ -28,7 +29,6 @@ async function unmountOne(path: string): Promise<void> {
     await unlessGone(() => calls.unmount(path, unmountFlags.noFollow));
   } catch (error) {
     if (!(error instanceof SyscallError && error.code === "EBUSY")) throw error;
-    calls.mount("none", path, "", mountFlags.private);
     if (!(await unmountWhere(path, (inside) => inside !== ""))) throw error;
     await calls.unmount(path, unmountFlags.noFollow);
   }
@@ -74,14 +74,17 @@ export async function unmountAllBelow(path: string): Promise<void> {
 async function unmountWhere(path: string, applies: (inside: string) => boolean): Promise<boolean> {
   const root = await realPathOf(path);
   if (root === undefined) return false;
-  const points = (await readMounts())
-    .map(({ mountPoint }) => mountPoint)
-    .filter((point) => (point === root || point.startsWith(`${root}/`)) && applies(point.slice(root.length)));
+  const all = (await readMounts()).map(({ mountPoint }) => mountPoint).filter((point) => isWithin(root, point));
+  const points = all.filter((point) => applies(point.slice(root.length)));
   if (points.length === 0) return false;
   const calls = await loadSyscalls();
   // A bind mount shares what happens inside it with its origin: taking off what lies deeper would take it off there
-  // too, on the host, unless that bond is cut first.
-  for (const point of points) await unlessGone(async () => calls.mount("none", point, "", mountFlags.private));
+  // too, on the host, unless that bond is cut first. Only of those that hold others: to cut it the kernel looks at what
+  // is mounted there, and would wait for a server that is away, while this thread waits for the kernel.
+  const holders = directoriesAbove(points);
+  for (const point of new Set(all)) {
+    if (holders.has(point)) await unlessGone(async () => calls.mount("none", point, "", mountFlags.private));
+  }
   // Deepest first; of those on one point the last made is on top.
   const depth = (point: string): number => point.split("/").length;
   for (const point of points.toReversed().toSorted((a, b) => depth(b) - depth(a))) {
@@ -103,13 +106,25 @@ async function unlessGone(call: () => Promise<void>): Promise<void> {
 export async function mountsBelow(path: string): Promise<readonly string[]> {
   const root = await realPathOf(path);
   if (root === undefined) return [];
-  const points = (await readMounts()).map(({ mountPoint }) => mountPoint);
-  return points.filter((point) => point === root || point.startsWith(`${root}/`));
+  return (await readMounts()).map(({ mountPoint }) => mountPoint).filter((point) => isWithin(root, point));
 }
 
+function isWithin(root: string, point: string): boolean {
+  return point === root || point.startsWith(`${root}/`);
+}
+
+function directoriesAbove(points: readonly string[]): ReadonlySet<string> {
+  const above = new Set<string>();
+  for (const point of points) {
+    for (let directory = dirname(point); !above.has(directory); directory = dirname(directory)) above.add(directory);
+  }
+  return above;
+}
+
+/** Only the way there is looked at: what is mounted at its end may not answer. */
 async function realPathOf(path: string): Promise<string | undefined> {
   try {
-    return await realpath(path);
+    return join(await realpath(dirname(path)), basename(path));
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -13,6 +13,13 @@ const table: readonly (readonly [string, CgroupValues, SystemdFacts, Readonly<Re
   ["memory", { memoryLimitBytes: 536_870_912n, memoryMinBytes: 1n }, v2, { MemoryMax: 536_870_912n, MemoryMin: 1n }],
   ["memory on v1", { memoryLimitBytes: 536_870_912n, memoryMinBytes: 1n }, v1, { MemoryLimit: 536_870_912n }],
   ["memory without limit", { memoryLimitBytes: -1n }, v2, { MemoryMax: infinity }],
+  ["more memory than systemd can count", { memoryLimitBytes: 24n * 10n ** 18n }, v2, { MemoryMax: infinity }],
+  [
+    "more CPUs than systemd can count",
+    { cpuQuota: { quotaUs: 9e23, periodUs: 100_000 } },
+    v2,
+    { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: infinity },
+  ],
   ["shares", { cpuShares: 512 }, v2, { CPUWeight: 20n }],
   ["the least shares", { cpuShares: 2 }, v2, { CPUWeight: 1n }],
   ["the most shares", { cpuShares: 262_144 }, v2, { CPUWeight: 10_000n }],

@@ -24,7 +24,8 @@ export function sliceProperties(values: CgroupValues, facts: SystemdFacts): read
   const isV2 = facts.cgroupVersion === 2;
   const properties: UnitProperty[] = [];
   const add = (name: string, value: bigint): void => {
-    properties.push([name, { signature: "t", value: value < 0n ? infinity : value }]);
+    // Containers add up to more than the bus has numbers for, where each asks for nearly all there can be.
+    properties.push([name, { signature: "t", value: value < 0n || value > infinity ? infinity : value }]);
   };
   if (memoryLimitBytes !== undefined) add(isV2 ? "MemoryMax" : "MemoryLimit", memoryLimitBytes);
   if (memoryMinBytes !== undefined && isV2) add("MemoryMin", memoryMinBytes);

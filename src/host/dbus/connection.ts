@@ -82,12 +82,14 @@ export class BusConnection {
     const serial = this.#nextSerial();
     return new Promise<BusReply>((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
+      // First: what can't be written is the caller's failure, and nothing that others wait for.
+      const message = encodeMessage({ ...call, type: "call", serial, body: call.body ?? [] });
       // Who keeps one call waiting that long is not trusted with the others either; they are made again.
       const timer = this.#clock.after(timeoutMs, () =>
         this.close(`${call.member} was not answered within ${timeoutMs / 1000} s`),
       );
       this.#pending.set(serial, { member: call.member, timer, resolve, reject });
-      this.#transport.write(encodeMessage({ ...call, type: "call", serial, body: call.body ?? [] }));
+      this.#transport.write(message);
     });
   }
 

@@ -44,6 +44,17 @@ for (const endsJobsEarly of [false, true]) {
   });
 }
 
+test("what can't be written to the bus fails alone, and at once", async () => {
+  await withSystemd(async ({ systemd, manager, clock }) => {
+    await manager.connect();
+    const tooMuch: UnitProperty = ["MemoryMax", { signature: "t", value: 2n ** 64n }];
+    await assert.rejects(manager.startTransient("a.slice", [tooMuch]), RangeError);
+    assert.equal(clock.pendingTimers, 0);
+    assert.equal(await manager.startTransient("b.slice", [memory]), "made");
+    assert.deepEqual([...systemd.units.keys()], ["b.slice"]);
+  });
+});
+
 test("what exists is started too, as being known is not being active", async () => {
   await withSystemd(async ({ systemd, manager }) => {
     systemd.units.set("a.slice", new Map());

@@ -391,6 +391,32 @@ test("a cgroup of no pod in which a process runs is left alone: it may be anothe
   await assert.rejects(kernel.removeDirectory(`${mountPoint}/kubepods/podother`), { code: "EBUSY" });
 });
 
+test("a pod that comes back while cgroups of no pod are removed keeps its own", async () => {
+  const { tree, start } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  await tree.create("/kubepods/podg-1");
+  let back: Promise<void> | undefined;
+  const look = (): Promise<void> =>
+    cgroups.removeOrphans(async () => {
+      back = cgroups.ensure(guaranteed);
+      return new Set();
+    }, signal);
+  await cgroups.removeOrphans(async () => new Set(), signal);
+  await look();
+  await back;
+  assert.equal(await cgroups.exists(guaranteed), true);
+});
+
+test("a pod is known by its slice whatever signs its uid has", async () => {
+  const { start } = node({ driver: "systemd" });
+  const cgroups = start();
+  const odd = pod("a_b-c");
+  await cgroups.ensure(odd);
+  for (let times = 0; times < 3; times++) await cgroups.removeOrphans(async () => new Set(["a_b-c" as PodUid]), signal);
+  assert.equal(await cgroups.exists(odd), true);
+});
+
 test("cgroups of no pod are removed at the second look, those of pods that anybody knows never", async () => {
   const { tree, start, active } = node();
   const cgroups = start();

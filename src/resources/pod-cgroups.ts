@@ -136,10 +136,11 @@ export class PodCgroups {
     knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
     signal: AbortSignal,
   ): Promise<void> {
-    const active = new Set(this.#ports.activePods().map(uidOf));
+    const active = new Set(this.#ports.activePods().map((pod) => this.#listedAs(uidOf(pod))));
     const strangers = [...(await this.list())].filter((uid) => !active.has(uid));
     const known = strangers.length === 0 ? undefined : await knownPods(signal);
-    const orphans = known === undefined ? [] : strangers.filter((uid) => !known.has(uid));
+    const owners = new Set([...(known ?? [])].map((uid) => this.#listedAs(uid)));
+    const orphans = known === undefined ? [] : strangers.filter((uid) => !owners.has(uid));
     const suspects = this.#suspects;
     this.#suspects = new Set(orphans);
     for (const uid of orphans) {
@@ -175,6 +176,8 @@ export class PodCgroups {
     if (!this.#naming.perQos) return;
     await this.#turns.run(uid, async () => {
       const kept = this.#kept.get(uid);
+      // A pod of this uid has come back since it was found to be nobody's.
+      if (kept !== undefined && processes === "leave") return;
       // A pod that is forgotten no longer tells its class.
       const paths = kept === undefined ? classes.map((qos) => podCgroup(this.#naming, qos, uid)) : [kept.path];
       for (const path of paths) {
@@ -226,6 +229,12 @@ export class PodCgroups {
       await tree.heal(kept.path, kept.values, "exact");
       this.#kept.set(uidOf(pod), kept);
     });
+  }
+
+  /** The uid as `list` tells it: the name of a slice does not tell "_" from "-", and a manifest may ask for either. */
+  #listedAs(uid: PodUid): PodUid {
+    const path = podCgroup(this.#naming, "Guaranteed", uid);
+    return (podUidOfCgroup(this.#naming, path.slice(path.lastIndexOf("/") + 1)) ?? uid) as PodUid;
   }
 
   #valuesOf(pod: IdentifiedPod): CgroupValues {

@@ -95,7 +95,9 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   const known = cluster && (await import("./known-node.ts")).followNode({ ...parts, cluster }, scope);
   const events = eventsTo(cluster, log.named("events"), config.nodeName);
   const userIds = new UserIds(podsDir, defaultUserIdPool(kubelet.userNamespaces?.idsPerPod));
-  await userIds.restore();
+  for (const problem of await userIds.restore()) {
+    log.error("No new pod can have a user namespace of its own until another pod is gone", new Error(problem));
+  }
   const resources = await NodeResources.read(config, machine, parts.rootDir);
   resources.besides(() => known?.knowledge?.node.status);
   const nodeIps = new NodeIps({ clock, log: log.named("node"), find: machineIps(flags.nodeIPs) });

@@ -26,16 +26,23 @@ test("ranges do not overlap, last for the pod's life, survive the agent and are 
   assert.deepEqual(await later.allocate(testPod({}, { uid: "d" })), { firstHostId: 65_536, length: 65_536 });
 });
 
-test("a file that fits no range of this node stops the start with a clear error", async (t) => {
-  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
-  t.after(() => rm(podsDir, { recursive: true }));
-  await new UserIds(podsDir, defaultUserIdPool()).allocate(testPod({}, { uid: "a" }));
-  await writeFile(join(podsDir, "a", "userns"), '{"uidMappings":[{"hostId":7,"containerId":0,"length":65536}]}');
-  await assert.rejects(
-    new UserIds(podsDir, defaultUserIdPool()).restore(),
-    /userns does not hold one range of 65536 ids/,
-  );
-});
+for (const content of ["", "7", '{"uidMappings":[{"hostId":7,"containerId":0,"length":65536}]}', '{"uidMappings":7}']) {
+  test(`a file that holds ${content || "nothing"} keeps only new pods from having ranges, and only while its pod is here`, async (t) => {
+    const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
+    t.after(() => rm(podsDir, { recursive: true }));
+    const before = new UserIds(podsDir, defaultUserIdPool());
+    for (const uid of ["a", "b"]) await before.allocate(testPod({}, { uid }));
+    await writeFile(join(podsDir, "a", "userns"), content);
+    const ids = new UserIds(podsDir, defaultUserIdPool());
+    const [problem = "", ...others] = await ids.restore();
+    assert.match(problem, /a\/userns does not hold one range of 65536 ids/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(await ids.allocate(testPod({}, { uid: "b" })), { firstHostId: 131_072, length: 65_536 });
+    for (const uid of ["a", "c"]) await assert.rejects(ids.allocate(testPod({}, { uid })), /a\/userns does not hold/);
+    ids.release("a" as PodUid);
+    assert.deepEqual(await ids.allocate(testPod({}, { uid: "c" })), { firstHostId: 65_536, length: 65_536 });
+  });
+}
 
 test("a full pool says so", async (t) => {
   const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));

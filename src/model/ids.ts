@@ -6,3 +6,10 @@ export type PodUid = Branded<"PodUid">;
 /** The runtime's id of a container, without the `containerd://` scheme. */
 export type ContainerId = Branded<"ContainerId">;
 export type SandboxId = Branded<"SandboxId">;
+
+/** Directories and cgroups are named after a pod's uid: one that is no plain file name would lead out of where they lie. */
+const plainUid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+export function isPlainUid(uid: string): boolean {
+  return plainUid.test(uid);
+}

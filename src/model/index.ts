@@ -16,7 +16,7 @@ export { deepFreeze } from "./deep-freeze.ts";
 export { goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
-export type { ContainerId, PodUid, SandboxId } from "./ids.ts";
+export { type ContainerId, isPlainUid, type PodUid, type SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type Clock, type Logger, messageOf, Pause, savePrivateFile } from "../base/index.ts";
-import type { IdentifiedPod, Pod } from "../model/index.ts";
+import { type IdentifiedPod, isPlainUid, type Pod } from "../model/index.ts";
 import type { OfflineList } from "./offline-rules.ts";
 
 const formatVersion = 1;
@@ -103,7 +103,7 @@ interface SavedList extends ListOwner {
 /** Whether the API's object has what everything behind the sources relies on. */
 export function isIdentified(pod: Pod): pod is IdentifiedPod {
   const { name, namespace, uid } = pod.metadata ?? {};
-  const hasNames = name !== undefined && namespace !== undefined && uid !== undefined;
+  const hasNames = name !== undefined && namespace !== undefined && uid !== undefined && isPlainUid(uid);
   return hasNames && Array.isArray(pod.spec?.containers);
 }
 

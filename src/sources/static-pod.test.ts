@@ -22,6 +22,14 @@ function made(pod: Pod, origin: ManifestOrigin, by: StaticPodSettings = lower) {
   return result;
 }
 
+for (const uid of ["..", ".", "../../etc", "a/b", "-x", "a\0b", "x".repeat(129)]) {
+  test(`uid ${JSON.stringify(uid.slice(0, 9))} is refused: directories are named after it`, () => {
+    const { pod, problems } = makeStaticPod({ ...web, metadata: { name: "web", uid } }, file, lower);
+    assert.equal(pod, undefined);
+    assert.match(problems.map(describeProblem).join(), /metadata\.uid/);
+  });
+}
+
 test("a file's pod gets name, namespace, node, hash, toleration and phase", () => {
   const pod = made(web, file);
   const { uid } = pod.metadata;

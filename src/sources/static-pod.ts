@@ -5,6 +5,7 @@ import {
   defaultPod,
   type IdentifiedPod,
   isError,
+  isPlainUid,
   jsonEqual,
   type Pod,
   type Problem,
@@ -34,6 +35,10 @@ export function makeStaticPod(decoded: Pod, origin: ManifestOrigin, settings: St
   if (!decoded.metadata?.name) {
     const message = "Required value: name is needed for the pod";
     return { pod: undefined, problems: [{ severity: "error", field: "metadata.name", message }] };
+  }
+  if (decoded.metadata.uid && !isPlainUid(decoded.metadata.uid)) {
+    const message = "Invalid value: a uid has at most 128 letters, digits, '-', '_' and '.', the first of them no sign";
+    return { pod: undefined, problems: [{ severity: "error", field: "metadata.uid", message }] };
   }
   const pod = identify(defaultPod(decoded), origin, settings.nodeName);
   const reference = apiReferenceProblem(pod, settings.references);

@@ -8,11 +8,12 @@ import { inEffect } from "./in-effect.ts";
 
 const src = fileURLToPath(new URL("..", import.meta.url));
 
-/** The code of the parts, which act on settings; not of config, which only reads them, nor of the commands. */
+/** The code of the parts and rules that act on settings; not of config, which only reads them, nor of the commands. */
 function codeOfParts(): string {
   const files = readdirSync(src, { recursive: true, encoding: "utf8" });
   const own = files.filter(
-    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !/^(?:config|cli|model)\//.test(file),
+    (file) =>
+      file.endsWith(".ts") && !file.endsWith(".test.ts") && !/^(?:config|cli|model(?!\/node-capacity))\//.test(file),
   );
   return own.map((file) => readFileSync(join(src, file), "utf8")).join("\n");
 }

@@ -61,7 +61,7 @@ export class NodeAuthorizer {
   #refusal(node: string, attributes: ResourceAttributes): string | undefined {
     const { verb, name, namespace } = attributes;
     const resource = resourceName(attributes);
-    if (anyNode[resource]?.includes(verb) === true) return undefined;
+    if (Object.hasOwn(anyNode, resource) && anyNode[resource]?.includes(verb) === true) return undefined;
     const related = (kind: ReferenceKind): string | undefined => {
       if (name === "") return "No Object name found";
       return this.#refersTo(node, namespace, kind, name) ? undefined : noRelationship(node);

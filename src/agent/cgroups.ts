@@ -17,6 +17,8 @@ import type { NodeContext } from "../runtime/index.ts";
 
 /** As often as the kubelet. Others may write to our files at any time, and nothing tells us. */
 const healEveryMs = 60_000;
+/** Between two rounds: a bus that takes connections and drops them would else cause one after the other. */
+const restMs = 2_000;
 
 export interface CgroupParts {
   readonly config: AgentConfig;
@@ -88,7 +90,12 @@ export async function startCgroups(parts: CgroupParts, scope: TaskScope): Promis
     }
   };
   await limitAllPods();
-  await limitReserved(tree, node.cgroups, share);
+  try {
+    await limitReserved(tree, node.cgroups, share);
+  } catch (error) {
+    if (tree === files) throw error;
+    log.error("Could not limit what is reserved for others than pods; trying again later", error);
+  }
   return {
     pods,
     keepHealing(knownPods, healingScope) {
@@ -100,6 +107,7 @@ export async function startCgroups(parts: CgroupParts, scope: TaskScope): Promis
           log.warn("Could not limit what is reserved for others than pods; trying again later", { err: error }),
         );
         if (arePodsKnown()) await removeOrphans(pods, knownPods, log, signal);
+        await clock.sleep(restMs, signal);
       });
       const wake = (): void => healer.wake("all");
       onReload(wake);

@@ -7,7 +7,7 @@ import type { Problem } from "./problem.ts";
 export const maxManifestBytes = 10 * 1024 * 1024;
 
 /** Longer texts are read in a process of their own: a megabyte takes about a second. */
-const longestReadHere = 32 * 1024;
+const longestReadHere = 16 * 1024;
 const processLimits = { timeMs: 60_000, heapMb: 1024 };
 /** Each takes a core while it lasts. */
 const processes = new Limiter(2);

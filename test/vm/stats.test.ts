@@ -30,7 +30,7 @@ before(async () => {
   machine = await VirtualMachine.start({ name: "stats" });
   agent = await GuestAgent.start(machine);
   // Holds memory of its own and burns more of a processor than it may have.
-  const script = `x=$(head -c ${busyMb * 2 ** 20} /dev/zero | tr '\\0' x); while :; do :; done`;
+  const script = `head -c ${busyMb * 2 ** 20} /dev/zero > /dev/shm/held; while :; do :; done`;
   await agent.putStaticPods([
     busyboxPod("busy", script, { resources: { limits: { cpu: "100m", memory: "300Mi" } } }),
     busyboxPod("idle", idleScript),

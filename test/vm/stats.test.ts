@@ -23,7 +23,7 @@ interface Summary {
   })[];
 }
 
-const busyMb = 40;
+const busyMb = 8;
 let machine: VirtualMachine;
 let agent: GuestAgent;
 before(async () => {

@@ -48,7 +48,7 @@ test("/stats/summary has cpu, memory, swap and processes of the node, its pods a
   assert.ok(busy.cpu.usageCoreNanoSeconds > first.cpu.usageCoreNanoSeconds);
   assert.ok(node.cpu.usageCoreNanoSeconds > busy.cpu.usageCoreNanoSeconds);
   assert.ok(node.memory.workingSetBytes > busy.memory.workingSetBytes);
-  assert.ok(busy.process_stats.process_count >= 2);
+  assert.ok(busy.process_stats.process_count >= 1);
   const [container] = busy.containers;
   assert.ok(container !== undefined && container.memory.workingSetBytes >= busyMb * 2 ** 20);
   assert.ok(container.memory.workingSetBytes <= busy.memory.workingSetBytes);

@@ -18,8 +18,8 @@ export interface DispatchPorts {
   readonly onRequest: (method: string, path: string) => () => void;
 }
 
-/** Nobody sends requests ahead of answers any more; who sends more than these is after something else. */
-const mostSentAhead = 16;
+/** Few clients send requests ahead of answers; who sends more than these is after something else. */
+const mostSentAhead = 100;
 
 /** Leads requests to their handlers: path, then credentials, then route, so that strangers learn nothing of the rest. */
 export class Dispatcher {

@@ -1,6 +1,7 @@
 // `npm run test:vm`: tests that need a machine of their own: systemd, cgroup v2, swap, NUMA, reboots and power cuts.
 // `npm run test:vm -- slices` runs only the files of test/vm with that in their path; `--power-cuts 20` cuts more often.
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -70,9 +71,10 @@ async function node(...args) {
   const ignored = () => {};
   const passedOn = () => child.kill("SIGTERM");
   process.on("SIGINT", ignored).on("SIGTERM", passedOn);
-  const status = await new Promise((resolve) => child.once("close", (code) => resolve(code ?? 1)));
+  const [code, signal] = await once(child, "close");
   process.off("SIGINT", ignored).off("SIGTERM", passedOn);
-  return status;
+  if (signal !== null) console.error(`nodelet: the tests were ended by ${signal}, from outside`);
+  return code ?? 1;
 }
 
 function requireRoot() {

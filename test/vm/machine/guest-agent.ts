@@ -36,7 +36,7 @@ export class GuestAgent {
       `mkdir -p ${manifestDirectory} && cp /opt/nodelet/docs/nodelet.service /etc/systemd/system/ && ` +
         "systemctl daemon-reload && systemctl --quiet enable nodelet && systemctl start nodelet",
     );
-    progress("the agent is ready");
+    progress(`${machine.name}: the agent is ready`);
     return new GuestAgent(machine);
   }
 

@@ -30,7 +30,7 @@ const shutdownMs = 600_000;
 
 /** A virtual machine with a disk of its own. Leaving it ends it and removes the disk. */
 export class VirtualMachine implements AsyncDisposable {
-  readonly #name: string;
+  readonly name: string;
   readonly #hardware: Hardware;
   readonly #base: Base;
   readonly #files: MachineFiles;
@@ -47,7 +47,7 @@ export class VirtualMachine implements AsyncDisposable {
     directory: string,
     accelerator: Accelerator,
   ) {
-    this.#name = name;
+    this.name = name;
     this.#hardware = hardware;
     this.#base = base;
     this.#files = files;
@@ -104,7 +104,7 @@ export class VirtualMachine implements AsyncDisposable {
     });
     await this.#untilReady(began + bootMs);
     const seconds = Math.round((systemClock.monotonic() - began) / 1000);
-    progress(`${this.#name}: booted in ${seconds} s (${this.#accelerator.accel})`);
+    progress(`${this.name}: booted in ${seconds} s (${this.#accelerator.accel})`);
   }
 
   /** Runs a shell command as root and returns its output; an error when its status is not 0. */
@@ -165,7 +165,7 @@ export class VirtualMachine implements AsyncDisposable {
       }
       await systemClock.sleep(100, never);
     }
-    progress(`${this.#name}: ${how} took ${Math.round((systemClock.monotonic() - began) / 1000)} s`);
+    progress(`${this.name}: ${how} took ${Math.round((systemClock.monotonic() - began) / 1000)} s`);
   }
 
   /** The machine says so on its console: asking it all the time would cost it more than all the rest of its boot. */

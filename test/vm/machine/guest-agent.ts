@@ -74,17 +74,10 @@ export class GuestAgent {
   /** Resolves when exactly these pods are shown, all of them ready. */
   async untilReady(names: readonly string[], withinMs = 900_000): Promise<void> {
     const wanted = [...names].sort().join(" ");
-    const script = `
-      const { items } = JSON.parse(require("fs").readFileSync(0, "utf8"));
-      const state = (pod) => (pod.status?.conditions?.some((c) => c.type === "Ready" && c.status === "True") ? "" : "!");
-      console.log(items.map((pod) => pod.metadata.name + state(pod)).sort().join(" "));`;
-    await this.machine.putFile("/run/vm-pods.cjs", script);
-    await this.machine.until(
-      `ready pods ${wanted}`,
-      `found=$(curl -s --max-time 20 --unix-socket ${agentRoot}/nodelet.sock http://agent/pods | node /run/vm-pods.cjs 2>/dev/null); ` +
-        `echo "$found"; [ "$found" = '${wanted}' ] || { journalctl -u nodelet -n 15 --no-pager -o cat; false; }`,
-      withinMs,
-    );
+    await this.machine.putFile("/run/vm-wait-for-pods.cjs", waitForPods);
+    const waiting = `node /run/vm-wait-for-pods.cjs '${wanted}' ${withinMs}`;
+    const { code, output } = await this.machine.attempt(waiting, { withinMs: 2 * withinMs });
+    if (code !== 0) throw new Error(`not ready in time: ${wanted}; found:\n${output}\n${await this.log(30)}`);
   }
 
   /** A property of the unit, such as MainPID. */
@@ -103,6 +96,33 @@ export class GuestAgent {
     return await this.machine.run(`journalctl --unit nodelet --no-pager --output cat --lines ${lines}`);
   }
 }
+
+/** One process that asks again and again: starting Node for each question would keep an emulated machine busy. */
+const waitForPods = `
+const { request } = require("http");
+const [wanted, withinMs] = process.argv.slice(2);
+const deadline = performance.now() + Number(withinMs);
+const isReady = (pod) => pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+function look() {
+  const asked = request({ socketPath: "${agentRoot}/nodelet.sock", path: "/pods", agent: false, timeout: 20000 }, (response) => {
+    let text = "";
+    response.on("data", (chunk) => (text += chunk));
+    response.on("end", () => judge(response.statusCode === 200 ? JSON.parse(text).items : undefined));
+  });
+  asked.on("timeout", () => asked.destroy(new Error("no answer")));
+  asked.on("error", () => judge(undefined));
+  asked.end();
+}
+function judge(pods) {
+  const state = (pod) => pod.metadata.name + (isReady(pod) ? "" : " (not ready)");
+  const found = pods === undefined ? "no answer" : pods.map(state).sort().join(" ");
+  if (found === wanted) process.exit(0);
+  if (performance.now() < deadline) return setTimeout(look, 500);
+  console.log(found);
+  process.exit(1);
+}
+look();
+`;
 
 const standalone = `ExecStart=/opt/nodelet/bin/nodelet --config=${agentRoot}/config.yaml`;
 

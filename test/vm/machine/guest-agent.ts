@@ -60,8 +60,8 @@ export class GuestAgent {
 
   /** All pods that the agent shows, by name; a static pod's ends with the node's. */
   async pods(): Promise<ReadonlyMap<string, Pod>> {
-    const { items } = JSON.parse(await this.ask("/pods")) as { readonly items: readonly Pod[] };
-    return new Map(items.map((pod) => [pod.metadata?.name ?? "", pod]));
+    const { items } = JSON.parse(await this.ask("/pods")) as { readonly items: readonly Pod[] | null };
+    return new Map((items ?? []).map((pod) => [pod.metadata?.name ?? "", pod]));
   }
 
   /** A GET on the agent's local socket. */
@@ -107,7 +107,7 @@ function look() {
   const asked = request({ socketPath: "${agentRoot}/nodelet.sock", path: "/pods", agent: false, timeout: 20000 }, (response) => {
     let text = "";
     response.on("data", (chunk) => (text += chunk));
-    response.on("end", () => judge(response.statusCode === 200 ? JSON.parse(text).items : undefined));
+    response.on("end", () => judge(response.statusCode === 200 ? (JSON.parse(text).items ?? []) : undefined));
   });
   asked.on("timeout", () => asked.destroy(new Error("no answer")));
   asked.on("error", () => judge(undefined));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
 import { ignoresTerm, runsForever } from "../hollow/index.ts";
-import { amountsOf, type IdentifiedPod } from "../model/index.ts";
+import { amountsOf, type IdentifiedPod, type PodUid } from "../model/index.ts";
 import { predicatesHandler } from "../pods/index.ts";
 
 function deleted(pod: IdentifiedPod, graceSeconds = 30): IdentifiedPod {
@@ -67,6 +67,9 @@ function asking(name: string, cpu: string, priority: number): IdentifiedPod {
   });
 }
 
+const shown = (node: TestEngine): readonly string[] =>
+  node.engine.views.pods().map(({ metadata }) => metadata?.name ?? "");
+
 const crowded = predicatesHandler({
   node: () => ({ node: { metadata: { name: "n1" } }, isConfirmed: true }),
   allocatable: () => amountsOf({ pods: "10", cpu: "1" }),
@@ -101,7 +104,40 @@ test("a critical pod that goes before there is room for it never starts", async 
   await node.until("it runs", () => node.running().length === 1);
   await node.want(asking("critical", "500m", 2_000_000_000));
   await node.drop("critical");
+  assert.deepEqual(shown(node), ["a"], "nobody shows it any more");
+  assert.equal(node.engine.ledger.read("critical" as PodUid), undefined);
   await node.advance(60_000);
   assert.deepEqual(node.running(), []);
   assert.equal(node.phase("a"), "Failed");
+});
+
+test("a critical pod that is marked for deletion before there is room for it need not wait for that", async () => {
+  await using node = await TestEngine.start({ source: "api", handlers: [crowded] });
+  node.runtime.behave("main", ignoresTerm());
+  await node.want(asking("a", "800m", 0));
+  await node.until("it runs", () => node.running().length === 1);
+  const critical = asking("critical", "500m", 2_000_000_000);
+  await node.want(critical);
+  const deletion = { deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 30 };
+  await node.want({ ...critical, metadata: { ...critical.metadata, ...deletion } });
+  assert.deepEqual(node.running(), ["a/main"], "a still has its time");
+  assert.equal(node.engine.workers.stateOf("critical" as PodUid)?.step, "finished");
+  await node.drop("critical");
+  assert.deepEqual(shown(node), ["a"]);
+});
+
+test("a critical static pod that comes back does not start when those have stopped that its first coming waited for", async () => {
+  await using node = await TestEngine.start({ source: "file", handlers: [crowded] });
+  node.runtime.behave("main", ignoresTerm());
+  await node.want(asking("a", "500m", 0), asking("b", "400m", 0));
+  await node.until("they run", () => node.running().length === 2);
+  const critical = asking("critical", "500m", 2_000_000_000);
+  await node.want(critical);
+  await node.drop("critical");
+  await node.advance(4_000);
+  const greedy = asking("critical", "1", 2_000_000_000);
+  await node.want(greedy);
+  const tookMs = await node.until("it runs", () => node.running().includes("critical/main"));
+  assert.deepEqual(node.running(), ["critical/main"], "only when all have stopped");
+  assert.ok(tookMs >= 7_000, `${tookMs} ms`);
 });

@@ -253,3 +253,48 @@ test("a static pod that is removed ends although the API has not spoken", async 
   await engine.drop("old");
   await engine.until("it is gone", () => engine.running().length === 0, 60_000);
 });
+
+for (const [what, verdict] of [
+  ["refused", { type: "rejected", reason: "OutOfcpu", message: "the node has too little cpu" }],
+  [
+    "given the room of others",
+    { type: "admitted", preempts: { victims: [enginePod("old")], resource: "cpu" } },
+  ],
+] as const) {
+  test(`a pod of a provisional list is not ${what}: it waits, and starts when the API has spoken`, async () => {
+    let isOffline = false;
+    const judge: AdmissionHandler = ({ metadata }) =>
+      isOffline && metadata.name === "daemon" ? verdict : { type: "admitted" };
+    await using engine = await TestEngine.start({ source: "api", handlers: [judge] });
+    await engine.want(enginePod("old"));
+    await engine.until("it runs", () => engine.running().length === 1);
+    await engine.restartUnheard();
+    isOffline = true;
+    engine.intend(enginePod("daemon"));
+    await engine.assume(() => undefined);
+    engine.engine.reconsider();
+    await engine.advance(60_000);
+    assert.equal(engine.phase("daemon"), undefined, "nothing is said of it");
+    assert.match(blocker(engine, "daemon") ?? "", /^waiting for the API server; for now, .*cpu/);
+    assert.deepEqual(engine.running(), ["old/main"]);
+    isOffline = false;
+    await engine.want();
+    await engine.until("both run", () => engine.running().length === 2);
+    assert.equal(engine.phase("daemon"), "Running");
+  });
+}
+
+test("a pod that was refused stays refused when its source names it again", async () => {
+  let isFull = true;
+  const judge: AdmissionHandler = () =>
+    isFull ? { type: "rejected", reason: "OutOfcpu", message: "too little cpu" } : { type: "admitted" };
+  await using engine = await TestEngine.start({ source: "api", handlers: [judge] });
+  await engine.want(enginePod("late"));
+  assert.equal(engine.phase("late"), "Failed");
+  isFull = false;
+  await engine.want(enginePod("late", {}, { labels: { a: "b" } }));
+  engine.engine.reconsider();
+  await engine.advance(60_000);
+  assert.deepEqual(engine.running(), []);
+  assert.equal(engine.phase("late"), "Failed");
+});

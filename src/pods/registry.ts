@@ -24,12 +24,12 @@ export class PodRegistry {
   /** Handed to their workers, or about to be when others have made room. */
   readonly #taken = new Set<PodUid>();
   readonly #rejected = new Set<PodUid>();
-  /** Wanted, and waiting for what the decision about them rests on; with what a source says against their start. */
-  readonly #pending = new Map<PodUid, { readonly hold: string | undefined }>();
+  /** Wanted, and waiting for what the decision about them rests on. */
+  readonly #pending = new Map<PodUid, Intake>();
   /** Taken off to make room for others. */
   readonly #preempted = new Set<PodUid>();
-  /** Admitted, and waiting for those that have to go first. */
-  readonly #waiting = new Set<PodUid>();
+  /** Admitted, and waiting for those that have to go first; each time it comes is another wait. */
+  readonly #waiting = new Map<PodUid, symbol>();
   /** Run, and can't be reckoned with: what they ask for makes no sense. */
   readonly #beyondReckoning = new Set<PodUid>();
   /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
@@ -57,7 +57,8 @@ export class PodRegistry {
   reconsider(): void {
     const waiting = [...this.#pending.keys()].flatMap((uid) => this.#pods.get(uid) ?? []);
     for (const pod of this.#eldestFirst(waiting)) {
-      this.#guarded({ op: "ADD", pods: [pod], hold: () => this.#pending.get(uidOf(pod))?.hold }, pod);
+      const { isProvisional, hold } = this.#pending.get(uidOf(pod)) ?? said;
+      this.#guarded({ op: "ADD", pods: [pod], ...(isProvisional && { hold: () => hold }) }, pod);
     }
   }
 
@@ -80,11 +81,12 @@ export class PodRegistry {
     this.#pods.set(uid, pod);
     // Somebody may have opened or closed a readiness gate; else a status is nothing to act upon.
     const isOnlyStatus = op === "RECONCILE" && (pod.spec.readinessGates ?? []).length === 0;
-    if (op === "ADD") this.#decide(pod, hold?.(uid));
-    else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid)?.hold);
-    else if (this.#rejected.has(uid)) {
-      if (op === "DELETE") this.#start(pod);
-    } else if (!isOnlyStatus) this.#start(pod);
+    // Refused is refused for good, however often its source names it.
+    if (this.#rejected.has(uid)) {
+      if (isEnding(pod)) this.#start(pod);
+    } else if (op === "ADD") this.#decide(pod, { isProvisional: hold !== undefined, hold: hold?.(uid) });
+    else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid) ?? said);
+    else if (!isOnlyStatus) this.#start(pod);
     // Only now: the worker may have found a status that an earlier run of the agent left.
     this.#ports.announce(pod);
   }
@@ -166,26 +168,34 @@ export class PodRegistry {
     this.#ports.workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
   }
 
-  #decide(pod: IdentifiedPod, hold: string | undefined): void {
+  #decide(pod: IdentifiedPod, intake: Intake): void {
     const uid = uidOf(pod);
-    const ending = pod.metadata.deletionTimestamp !== undefined;
+    const { hold } = intake;
     const over = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-    if (hold !== undefined) this.#wait(uid, hold, hold);
-    else if (ending || over || this.#taken.has(uid)) this.#take(pod);
-    else if (!this.#ports.isRuntimeKnown()) this.#wait(uid, "the container runtime to say what runs already", hold);
+    if (hold !== undefined) this.#wait(uid, hold, intake);
+    else if (isEnding(pod) || over || this.#taken.has(uid)) this.#take(pod);
+    else if (!this.#ports.isRuntimeKnown()) this.#wait(uid, "the container runtime to say what runs already", intake);
     else if (this.#found.has(uid)) this.#takeOver(pod);
-    else this.#follow(pod, this.#verdict(pod), hold);
+    else this.#follow(pod, this.#verdict(pod), intake);
   }
 
-  #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, hold: string | undefined): void {
+  #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, intake: Intake): void {
     switch (verdict.type) {
       case "undecided":
-        this.#wait(uidOf(pod), verdict.waitsFor, hold);
+        this.#wait(uidOf(pod), verdict.waitsFor, intake);
         break;
       case "rejected":
-        this.#reject(pod, verdict);
+        // The API server may have taken the pod away, or those that are in its way: a list from disk refuses nobody,
+        if (intake.isProvisional) this.#wait(uidOf(pod), `the API server; for now, ${verdict.message}`, intake);
+        else this.#reject(pod, verdict);
         break;
       case "admitted":
+        // and stops nobody.
+        if (intake.isProvisional && verdict.preempts !== undefined) {
+          const { resource } = verdict.preempts;
+          this.#wait(uidOf(pod), `the API server; for now, others would have to stop for want of ${resource}`, intake);
+          break;
+        }
         if (verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);
         this.#take(pod);
     }
@@ -214,8 +224,8 @@ export class PodRegistry {
     this.#ports.setStatus(pod, { phase: "Failed", reason, message: `Pod was rejected: ${message}` });
   }
 
-  #wait(uid: PodUid, waitsFor: string, hold: string | undefined): void {
-    this.#pending.set(uid, { hold });
+  #wait(uid: PodUid, waitsFor: string, intake: Intake): void {
+    this.#pending.set(uid, intake);
     this.#ports.ledger.block(uid, { reason: "NotDecidedYet", message: `waiting for ${waitsFor}` });
   }
 
@@ -247,7 +257,8 @@ export class PodRegistry {
   }
 
   #start(pod: IdentifiedPod): void {
-    if (this.#waiting.has(uidOf(pod))) return;
+    // One that is to end needs no room.
+    if (this.#waiting.has(uidOf(pod)) && !isEnding(pod)) return;
     this.#ports.workers.upsert(pod);
     this.#found.delete(uidOf(pod));
   }
@@ -265,8 +276,10 @@ export class PodRegistry {
   #makeRoom(pod: IdentifiedPod, preemption: Preemption): void {
     const uid = uidOf(pod);
     for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
-    this.#waiting.add(uid);
+    const wait = Symbol(uid);
+    this.#waiting.set(uid, wait);
     this.#ports.preempt(preemption, () => {
+      if (this.#waiting.get(uid) !== wait) return;
       this.#waiting.delete(uid);
       const newest = this.#pods.get(uid);
       if (newest !== undefined) this.#guarded({ op: "UPDATE", pods: [newest] }, newest);
@@ -279,13 +292,28 @@ export class PodRegistry {
     this.#preempted.delete(uid);
     this.#beyondReckoning.delete(uid);
     this.#failures.delete(uid);
-    const neverStarted = [this.#pending.delete(uid), this.#rejected.delete(uid)].includes(true);
-    if (!this.#taken.delete(uid) && neverStarted) this.#ports.forget(uid);
+    for (const uids of [this.#pending, this.#rejected, this.#waiting, this.#taken]) uids.delete(uid);
+    // A worker forgets its pod when that has gone.
+    if (!this.#ports.workers.knows(uid)) this.#ports.forget(uid);
     const graceSeconds =
       pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
     // Its own source has said that it is not wanted any more; no other can want this very pod.
     this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds });
   }
+}
+
+/** How a pod came, as far as the decision about it depends on that. */
+interface Intake {
+  /** Its source can't confirm that it is wanted. */
+  readonly isProvisional: boolean;
+  /** What its source says against its start. */
+  readonly hold: string | undefined;
+}
+
+const said: Intake = { isProvisional: false, hold: undefined };
+
+function isEnding({ metadata }: IdentifiedPod): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 /** A defect must not become a busy loop; the next change of the pod is tried at once anyway. */

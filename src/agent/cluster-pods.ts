@@ -3,7 +3,7 @@ import type { Clock, Logger, TaskScope } from "../base/index.ts";
 import type { RuntimeService } from "../cri/index.ts";
 import { resources } from "../kube/index.ts";
 import { fullName, type IdentifiedPod, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../model/index.ts";
-import type { NodeKeeper } from "../node/index.ts";
+import type { KnownNode, NodeKeeper } from "../node/index.ts";
 import { isMirrorOf, MirrorPods } from "../pods/index.ts";
 import { ApiSource, OfflineFile, type PodMux } from "../sources/index.ts";
 import { StatusSender, type StatusStore } from "../status/index.ts";
@@ -16,6 +16,7 @@ import { listStartedPods } from "./started-pods.ts";
 export function startApiSource(
   parts: {
     readonly cluster: Cluster;
+    readonly known: Pick<KnownNode, "knowledge" | "whenKnown" | "onChange">;
     readonly nodeName: string;
     readonly rootDir: string;
     readonly runtime: RuntimeService;
@@ -25,10 +26,11 @@ export function startApiSource(
   mux: PodMux,
   scope: TaskScope,
 ): void {
-  const { cluster, clock, nodeName } = parts;
+  const { cluster, clock, nodeName, known } = parts;
   const log = parts.log.named("sources");
+  const nodeUid = (): string | undefined => known.knowledge?.node.metadata?.uid;
   const path = join(parts.rootDir, "nodelet", "api-pods.json");
-  const offline = new OfflineFile(path, { nodeName, server: cluster.clients.server }, { clock, log });
+  const offline = new OfflineFile(path, { nodeName, server: cluster.clients.server }, { clock, log, nodeUid });
   const source = new ApiSource({
     clock,
     log,
@@ -36,9 +38,16 @@ export function startApiSource(
     hasSynced: () => cluster.pods.hasSynced,
     pods: () => cluster.pods.list(),
     startedPods: (signal) => listStartedPods(parts.runtime, signal),
+    nodeUid: async (signal) => (await known.whenKnown(signal)).node.metadata?.uid,
     deliver: (pods, provisional, signal) => mux.set("api", pods, signal, provisional),
   });
   cluster.pods.onChange(() => source.wake());
+  let lastUid = nodeUid();
+  known.onChange(() => {
+    // The list on disk names the Node that it is of.
+    if (nodeUid() !== lastUid) source.wake();
+    lastUid = nodeUid();
+  });
   scope.spawn("first list of the API's pods", async (signal) => {
     await cluster.pods.synced(signal);
     source.wake();

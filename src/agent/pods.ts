@@ -264,7 +264,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   metrics.volumes.show(volumes.volumes);
   startLogRotation({ ...engine, kubelet, runtime: cri.runtime, clock, log }, scope);
   let reviews: Reviews | undefined;
-  if (cluster !== undefined) {
+  if (cluster !== undefined && known !== undefined) {
     const [{ startApiSource, reportToApi }, { startNode }, { kubeReviews }] = await Promise.all([
       import("./cluster-pods.ts"),
       import("./node.ts"),
@@ -280,7 +280,8 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
     const keeper = startNode({ ...nodeParts, recordNodeEvent: events.node, volumesInUse: volumes.volumesInUse }, scope);
     late.keeper = keeper;
     keeper.onNode(metrics.startup.onNode);
-    startApiSource({ cluster, nodeName: config.nodeName, rootDir, runtime: cri.runtime, clock, log }, mux, scope);
+    const { nodeName } = config;
+    startApiSource({ cluster, known, nodeName, rootDir, runtime: cri.runtime, clock, log }, mux, scope);
     if (kubelet.serverTLSBootstrap) {
       const { startServingCertificate } = await import("./serving-certificate.ts");
       const certDir = certDirOf(config, rootDir);

@@ -256,10 +256,7 @@ test("a static pod that is removed ends although the API has not spoken", async 
 
 for (const [what, verdict] of [
   ["refused", { type: "rejected", reason: "OutOfcpu", message: "the node has too little cpu" }],
-  [
-    "given the room of others",
-    { type: "admitted", preempts: { victims: [enginePod("old")], resource: "cpu" } },
-  ],
+  ["given the room of others", { type: "admitted", preempts: { victims: [enginePod("old")], resource: "cpu" } }],
 ] as const) {
   test(`a pod of a provisional list is not ${what}: it waits, and starts when the API has spoken`, async () => {
     let isOffline = false;

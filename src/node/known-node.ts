@@ -33,6 +33,22 @@ export class KnownNode {
     return this.#knowledge;
   }
 
+  /** Waits until a Node is known: by the API server, or as it was known last. */
+  async whenKnown(signal: AbortSignal): Promise<NodeKnowledge> {
+    while (this.#knowledge === undefined) {
+      await new Promise<void>((resolve, reject) => {
+        const onAbort = (): void => reject(signal.reason);
+        signal.addEventListener("abort", onAbort, { once: true });
+        const stop = this.onChange(() => {
+          stop();
+          signal.removeEventListener("abort", onAbort);
+          resolve();
+        });
+      });
+    }
+    return this.#knowledge;
+  }
+
   /** Told when a Node becomes known, and of every change; returns how to stop that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);

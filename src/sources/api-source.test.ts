@@ -37,16 +37,18 @@ class World implements AsyncDisposable {
   pods: IdentifiedPod[] = [];
   synced = false;
   started: readonly StartedPod[] | Error = [];
+  nodeUid: string | undefined = "node-1";
   readonly #scope = new TaskScope();
 
   constructor(path: string, owner = { nodeName: "n1", server: "api:6443" }) {
     const ports = { clock: this.clock, log: silentLogger };
-    const offline = new OfflineFile(path, owner, ports);
+    const offline = new OfflineFile(path, owner, { ...ports, nodeUid: () => this.nodeUid });
     this.source = new ApiSource({
       ...ports,
       offline,
       hasSynced: () => this.synced,
       pods: () => this.pods,
+      nodeUid: async () => this.nodeUid,
       startedPods: async () => {
         if (this.started instanceof Error) throw this.started;
         return this.started;
@@ -138,6 +140,30 @@ test("without the API: what runs goes on, what does not run waits, and the API's
   assert.deepEqual(second.delivered, [{ pods: ["runs", "stopped"], held: ["stopped"] }]);
   await second.want(pod("new"));
   assert.deepEqual(second.delivered.slice(1), [{ pods: ["new"], held: undefined }]);
+});
+
+test("a list of a Node that was made anew since starts nothing; what runs goes on", async (t) => {
+  const path = await place(t);
+  const ownerReferences = [{ kind: "DaemonSet", apiVersion: "apps/v1", name: "d", uid: "d", controller: true }];
+  const pods = [pod("runs"), pod("daemon", { ownerReferences })];
+  {
+    await using first = new World(path);
+    first.nodeUid = undefined;
+    await first.want(...pods);
+    first.nodeUid = "node-1";
+    await first.want(...pods);
+    assert.equal(JSON.parse(await readFile(path, "utf8")).nodeUid, "node-1", "written as soon as it is known");
+  }
+  for (const [nodeUid, held] of [
+    ["node-1", []],
+    ["node-2", ["daemon"]],
+  ] as const) {
+    await using next = new World(path);
+    next.nodeUid = nodeUid;
+    next.started = [runs("runs")];
+    await next.clock.advance(12_000);
+    assert.deepEqual(next.delivered, [{ pods: ["runs", "daemon"], held }], nodeUid);
+  }
 });
 
 test("nothing is assumed before the runtime has said what runs", async (t) => {

@@ -52,7 +52,9 @@ export class ApiSource {
     if (list === undefined) return;
     const started = await this.#startedPods(signal);
     if (started === undefined || hasSynced()) return;
-    const holds = offlineHolds(list, started, clock.now());
+    const nodeUid = await this.#ports.nodeUid(signal);
+    if (hasSynced()) return;
+    const holds = offlineHolds(list, started, { nowMs: clock.now(), nodeUid });
     log.warn("The API server does not answer; going on with the pods it wanted last", {
       pods: list.pods.length,
       held: holds.size,
@@ -82,6 +84,8 @@ export interface ApiSourcePorts {
   readonly hasSynced: () => boolean;
   readonly pods: () => readonly IdentifiedPod[];
   readonly startedPods: (signal: AbortSignal) => Promise<readonly StartedPod[]>;
+  /** The uid of the Node that is or was known last; waits until that is clear. */
+  readonly nodeUid: (signal: AbortSignal) => Promise<string | undefined>;
   readonly deliver: (
     pods: readonly IdentifiedPod[],
     provisional: Provisional | undefined,

@@ -15,6 +15,9 @@ export interface ListOwner {
   readonly server: string;
 }
 
+/** The Node's uid where it is known: a Node that was made anew under its name has other pods. */
+export type NodeUid = () => string | undefined;
+
 /** The API's pods on disk, for a start of the agent while the API server can't be reached. */
 export class OfflineFile {
   readonly #path: string;
@@ -22,20 +25,28 @@ export class OfflineFile {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #pause: Pause;
+  readonly #nodeUid: NodeUid;
+  #savedNodeUid: string | undefined;
   #pods: readonly IdentifiedPod[] | undefined;
   #isDue = false;
 
-  constructor(path: string, owner: ListOwner, ports: { readonly clock: Clock; readonly log: Logger }) {
+  constructor(
+    path: string,
+    owner: ListOwner,
+    ports: { readonly clock: Clock; readonly log: Logger; readonly nodeUid: NodeUid },
+  ) {
     this.#path = path;
     this.#owner = owner;
     this.#clock = ports.clock;
     this.#log = ports.log;
+    this.#nodeUid = ports.nodeUid;
     this.#pause = new Pause(ports.clock);
   }
 
-  /** The API server wants these pods. Written when they differ from those before in more than their statuses. */
+  /** The API server wants these pods. Written when they differ from those before in more than their statuses, or the Node does. */
   keep(pods: readonly IdentifiedPod[]): void {
-    const isNews = this.#pods === undefined || !isSameWish(this.#pods, pods);
+    const isSame = this.#pods !== undefined && isSameWish(this.#pods, pods);
+    const isNews = !isSame || this.#nodeUid() !== this.#savedNodeUid;
     this.#pods = pods;
     if (!isNews) return;
     this.#isDue = true;
@@ -56,8 +67,8 @@ export class OfflineFile {
       const parsed: unknown = JSON.parse(await readFile(this.#path, "utf8"));
       const problem = this.#problemOf(parsed);
       if (problem !== undefined) throw new Error(problem);
-      const { pods, ended, confirmedAt } = parsed as SavedList;
-      return { pods: pods.filter(isIdentified), ended, confirmedAtMs: Date.parse(confirmedAt) };
+      const { pods, ended, confirmedAt, nodeUid } = parsed as SavedList;
+      return { pods: pods.filter(isIdentified), ended, confirmedAtMs: Date.parse(confirmedAt), nodeUid };
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
         this.#log.warn("Ignoring the list of the API's pods on disk", { path: this.#path, err: messageOf(error) });
@@ -77,15 +88,18 @@ export class OfflineFile {
   }
 
   async #write(pods: readonly IdentifiedPod[]): Promise<void> {
+    const nodeUid = this.#nodeUid();
     const saved: SavedList = {
       version: formatVersion,
       ...this.#owner,
+      ...(nodeUid !== undefined && { nodeUid }),
       confirmedAt: new Date(this.#clock.now()).toISOString(),
       pods: pods.filter((pod) => !isEnding(pod)).map(withoutStatus),
       ended: pods.filter(isEnding).map(({ metadata }) => metadata.uid),
     };
     try {
       await savePrivateFile(this.#path, JSON.stringify(saved));
+      this.#savedNodeUid = nodeUid;
     } catch (error) {
       const problem = "Could not keep the list of the API's pods on disk; without the API server none could be started";
       this.#log.error(problem, error, { path: this.#path });
@@ -95,6 +109,8 @@ export class OfflineFile {
 
 interface SavedList extends ListOwner {
   readonly version: number;
+  /** Absent: the Node was not known then. */
+  readonly nodeUid?: string;
   readonly confirmedAt: string;
   readonly pods: readonly IdentifiedPod[];
   readonly ended: readonly string[];

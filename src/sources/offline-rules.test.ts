@@ -22,7 +22,12 @@ const running: StartedPod = {
   labels: {},
   containerHashes: hashes(daemon),
 };
-const listOf = (...pods: readonly IdentifiedPod[]): OfflineList => ({ pods, ended: ["ended"], confirmedAtMs });
+const listOf = (...pods: readonly IdentifiedPod[]): OfflineList => ({
+  pods,
+  ended: ["ended"],
+  confirmedAtMs,
+  nodeUid: "node-1",
+});
 
 const goesOn = undefined;
 for (const [what, pod, started, agedMs, expected] of [
@@ -83,7 +88,23 @@ for (const [what, pod, started, agedMs, expected] of [
   ["an owner that is no controller", owned("DaemonSet", "apps/v1", false), [], hour, /may run elsewhere/],
 ] as const) {
   test(`${what}: ${expected === undefined ? "goes on" : "waits"}`, () => {
-    const hold = offlineHolds(listOf(pod), started, confirmedAtMs + agedMs).get(pod.metadata.uid as PodUid);
+    const now = { nowMs: confirmedAtMs + agedMs, nodeUid: "node-1" };
+    const hold = offlineHolds(listOf(pod), started, now).get(pod.metadata.uid as PodUid);
+    if (expected === undefined) assert.equal(hold, undefined);
+    else assert.match(hold ?? "", expected);
+  });
+}
+
+for (const [what, listed, known, started, expected] of [
+  ["the Node was made anew", "node-1", "node-2", [], /deleted since/],
+  ["the Node was made anew, and it runs", "node-1", "node-2", [running], goesOn],
+  ["the list does not name the Node", undefined, "node-2", [], goesOn],
+  ["the Node is not known", "node-1", undefined, [], goesOn],
+] as const) {
+  test(`a DaemonSet's pod when ${what}: ${expected === undefined ? "goes on" : "waits"}`, () => {
+    const list = { ...listOf(daemon), nodeUid: listed };
+    const now = { nowMs: confirmedAtMs + hour, nodeUid: known };
+    const hold = offlineHolds(list, started, now).get(daemon.metadata.uid as PodUid);
     if (expected === undefined) assert.equal(hold, undefined);
     else assert.match(hold ?? "", expected);
   });

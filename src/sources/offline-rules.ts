@@ -9,6 +9,8 @@ export interface OfflineList {
   readonly ended: readonly string[];
   /** When the API server last confirmed it, on the machine's clock. */
   readonly confirmedAtMs: number;
+  /** Of the Node that the pods were bound to; undefined: it was not known. */
+  readonly nodeUid: string | undefined;
 }
 
 /** A DaemonSet may have been changed or removed since; what is older than a day is not started without the API. */
@@ -25,9 +27,12 @@ const mostAheadMs = 5 * 60 * 1000;
 export function offlineHolds(
   list: OfflineList,
   started: readonly StartedPod[],
-  nowMs: number,
+  { nowMs, nodeUid }: { readonly nowMs: number; readonly nodeUid: string | undefined },
 ): ReadonlyMap<PodUid, string> {
-  const distrust = reasonToDistrust(list, started, nowMs);
+  const isOfAnotherNode = list.nodeUid !== undefined && nodeUid !== undefined && list.nodeUid !== nodeUid;
+  const distrust = isOfAnotherNode
+    ? "the list on disk is of a Node of this name that was deleted since"
+    : reasonToDistrust(list, started, nowMs);
   const holds = new Map<PodUid, string>();
   for (const pod of list.pods) {
     const live = started.filter(({ uid, isLive }) => isLive && uid === pod.metadata.uid);

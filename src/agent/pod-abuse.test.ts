@@ -256,3 +256,44 @@ test(`whatever an agent finds in its memory of a pod, it goes on (NODELET_SEED=$
     assert.deepEqual(node.running(), ["other/main", "web/main"], text);
   }
 });
+
+type Answers = NonNullable<Parameters<typeof TestEngine.start>[0]>["answers"];
+type SpoilSandbox = (node: TestEngine, id: string) => void;
+
+/** Sandboxes that never serve, by what is wrong with each; all are well after `bad` of them, lest a test never end. */
+const uselessSandboxes: readonly {
+  readonly name: string;
+  readonly isAddressless: boolean;
+  readonly spoil: SpoilSandbox;
+}[] = [
+  { name: "has no address", isAddressless: true, spoil: () => {} },
+  { name: "dies at once", isAddressless: false, spoil: (node, id) => node.runtime.killSandbox(id) },
+];
+
+for (const { name, isAddressless, spoil } of uselessSandboxes) {
+  test(`a pod whose every sandbox ${name} gets new ones ever more slowly, and a changed pod its own at once`, async () => {
+    const bad = 100;
+    const made: { readonly id: string; readonly at: number }[] = [];
+    const answers: Answers = (runtime) => ({
+      ...runtime,
+      async runPodSandbox(...words) {
+        const answer = await runtime.runPodSandbox(...words);
+        made.push({ id: answer.podSandboxId, at: node.clock.monotonic() });
+        if (made.length < bad) spoil(node, answer.podSandboxId);
+        return answer;
+      },
+      async podSandboxStatus(...words) {
+        const answer = await runtime.podSandboxStatus(...words);
+        if (isAddressless && made.length < bad && answer.status?.network) answer.status.network.ip = "";
+        return answer;
+      },
+    });
+    await using node = await TestEngine.start({ source: "api", answers });
+    await node.want(enginePod("web", { terminationGracePeriodSeconds: 0 }));
+    await node.advance(90_000);
+    const gaps = made.slice(1).map(({ at }, index) => Math.round((at - (made[index]?.at ?? 0)) / 1_000));
+    assert.deepEqual(gaps, [1, 2, 4, 8, 16, 30]);
+    await node.want(enginePod("web", { terminationGracePeriodSeconds: 1 }));
+    assert.equal(made.length, gaps.length + 2, "what was in the way may be gone with the change");
+  });
+}

@@ -114,7 +114,7 @@ export class Probes {
   observe(uid: PodUid, { containers, podIp, hostIp }: ProbeObservation): void {
     const entry = this.#pods.get(uid);
     if (entry === undefined) return;
-    const address = (entry.pod.spec.hostNetwork ? hostIp || podIp : podIp) || undefined;
+    const address = (entry.pod.spec.hostNetwork === true ? hostIp || podIp : podIp) || undefined;
     for (const worker of entry.workers) worker.observe(containers.get(worker.subject.container.name), address);
   }
 

@@ -52,7 +52,9 @@ export async function applyPlan(
   // In a new sandbox initialisation begins anew; old records of it would be taken for proof.
   await removeInitRecords(pod, observed, ports, signal);
   const starting = [...plan.startInit, ...plan.startRegular];
+  worker.sandboxPace.begin(ports.clock.monotonic());
   const id = await ports.starter.createSandbox(pod, plan.sandbox.attempt, starting, signal);
+  worker.sandboxPace.made();
   const seen = await ports.observer.inspect(worker.uid, signal);
   worker.stale = true;
   return startAll(worker, pod, plan, { observed: seen, id, attempt: plan.sandbox.attempt }, ports, signal);

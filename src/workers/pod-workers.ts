@@ -55,7 +55,10 @@ export class PodWorkers {
       // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
       // would change the status, which would be echoed again.
       const next = promised(pod, worker.allocated);
-      if (!jsonEqual(worker.pod?.spec, next.pod?.spec)) worker.waiting.clear();
+      if (!jsonEqual(worker.pod?.spec, next.pod?.spec)) {
+        worker.waiting.clear();
+        worker.sandboxPace.startOver();
+      }
       Object.assign(worker, next);
     }
     if (pod.metadata.deletionTimestamp !== undefined) {

@@ -52,6 +52,11 @@ export async function syncRunning(
     ports.recordEvent(pod, { type: "Warning", reason: "NetworkNotReady", message });
     return { type: "retry", at: ports.clock.now() + networkRetryMs, reason: "NetworkNotReady", message };
   }
+  const waitMs = plan.sandbox.type === "create" ? worker.sandboxPace.waitMs(ports.clock.monotonic()) : 0;
+  if (waitMs > 0) {
+    const message = "a sandbox was made for the pod a moment ago, and cannot be used";
+    return { type: "retry", at: ports.clock.now() + waitMs, reason: "SandboxChanged", message };
+  }
   const act = async (): Promise<readonly ApplyFailure[]> => {
     if (!worker.prepared) {
       await ports.setup.prepare(pod, signal);

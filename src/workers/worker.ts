@@ -5,6 +5,7 @@ import { type AllocatedResources, allocate, withAllocated } from "./allocated.ts
 import { CrashBackoff } from "./crash-backoff.ts";
 import type { PodState } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
+import { SandboxPace } from "./sandbox-pace.ts";
 
 /** Everything one worker knows of its pod besides what can be read from outside. */
 export interface Worker {
@@ -36,6 +37,7 @@ export interface Worker {
   /** How often in a row containers could not be started for a reason that sets no time for the next try. */
   readonly startFailures: Map<string, number>;
   readonly crashBackoff: CrashBackoff;
+  readonly sandboxPace: SandboxPace;
   /** Changes the status of a pod that the node itself ends (eviction, deadline). */
   amendStatus: ((status: PodStatus) => PodStatus) | undefined;
   /** The pod was active on the node for longer than it may be. */
@@ -79,6 +81,7 @@ export function newWorker(
     waiting: new Map(),
     startFailures: new Map(),
     crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
+    sandboxPace: new SandboxPace(),
     amendStatus: undefined,
     isPastDeadline: false,
     failures: 0,

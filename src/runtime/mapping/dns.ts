@@ -37,9 +37,9 @@ export function podDns(pod: IdentifiedPod, settings: DnsSettings): PodDns {
 }
 
 function baseOf(pod: IdentifiedPod, settings: DnsSettings, notices: Notice[]): ResolvConf {
-  const { dnsPolicy, hostNetwork = false } = pod.spec;
+  const { dnsPolicy, hostNetwork } = pod.spec;
   if (dnsPolicy === "None") return nothing;
-  const fromHost = dnsPolicy === "Default" || (dnsPolicy === "ClusterFirst" && hostNetwork);
+  const fromHost = dnsPolicy === "Default" || (dnsPolicy === "ClusterFirst" && hostNetwork === true);
   if (fromHost) return hostBase(settings);
   if (settings.clusterDns.length > 0) return clusterBase(pod, settings);
   const message =

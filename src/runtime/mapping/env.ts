@@ -81,7 +81,7 @@ async function referredValue(
 ): Promise<ByteText | undefined> {
   if (valueFrom?.fieldRef !== undefined) {
     const { nodeIps } = context.dns;
-    const podIps = orderedPodIps(pod.spec.hostNetwork ? nodeIps : context.podIps, nodeIps);
+    const podIps = orderedPodIps(pod.spec.hostNetwork === true ? nodeIps : context.podIps, nodeIps);
     return byteTextOf(podField(pod, valueFrom.fieldRef.fieldPath, { podIps, hostIps: nodeIps }));
   }
   if (valueFrom?.resourceFieldRef !== undefined) {

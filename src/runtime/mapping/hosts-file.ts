@@ -20,9 +20,10 @@ export interface HostsFileInputs {
 
 /** Writes the pod's hosts file in place, because containers already running have that very file mounted. */
 export async function writeHostsFile(path: string, pod: IdentifiedPod, inputs: HostsFileInputs): Promise<void> {
-  const content = pod.spec.hostNetwork
-    ? nodeHosts(await readFile(inputs.nodeHostsPath ?? hostsPath, "utf8"), pod.spec.hostAliases)
-    : managedHosts(inputs.podIps, inputs.hostname, pod.spec.hostAliases);
+  const content =
+    pod.spec.hostNetwork === true
+      ? nodeHosts(await readFile(inputs.nodeHostsPath ?? hostsPath, "utf8"), pod.spec.hostAliases)
+      : managedHosts(inputs.podIps, inputs.hostname, pod.spec.hostAliases);
   if (content !== (await presentContent(path))) await writeFile(path, content);
   await chmod(path, worldReadable);
 }

@@ -4,16 +4,16 @@ import { ConfigError } from "./errors.ts";
 
 export function podNamespaces({ spec }: IdentifiedPod, userNamespace: UserNamespace): NamespaceOption {
   return NamespaceOption.fromPartial({
-    network: spec.hostNetwork ? NamespaceMode.NODE : NamespaceMode.POD,
-    ipc: spec.hostIPC ? NamespaceMode.NODE : NamespaceMode.POD,
+    network: spec.hostNetwork === true ? NamespaceMode.NODE : NamespaceMode.POD,
+    ipc: spec.hostIPC === true ? NamespaceMode.NODE : NamespaceMode.POD,
     pid: pidMode(spec),
     usernsOptions: userNamespace,
   });
 }
 
 function pidMode(spec: IdentifiedPod["spec"]): NamespaceMode {
-  if (spec.hostPID) return NamespaceMode.NODE;
-  return spec.shareProcessNamespace ? NamespaceMode.POD : NamespaceMode.CONTAINER;
+  if (spec.hostPID === true) return NamespaceMode.NODE;
+  return spec.shareProcessNamespace === true ? NamespaceMode.POD : NamespaceMode.CONTAINER;
 }
 
 /** The pod's namespaces, except that an ephemeral container may look into the processes of another container. */

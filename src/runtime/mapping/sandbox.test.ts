@@ -129,3 +129,11 @@ for (const [name, spec] of [
     await assert.rejects(configOf(spec), { name: "ConfigError" });
   });
 }
+
+test("only a pod that says true is given the node's namespaces: what refuses them asks for exactly that", async () => {
+  for (const odd of [[false], "no", {}, 1]) {
+    const spec = { hostNetwork: odd, hostPID: odd, hostIPC: odd } as unknown as Partial<IdentifiedPod["spec"]>;
+    const { network, pid, ipc } = (await configOf(spec)).linux?.securityContext?.namespaceOptions ?? {};
+    assert.deepEqual([network, pid, ipc], [NamespaceMode.POD, NamespaceMode.CONTAINER, NamespaceMode.POD]);
+  }
+});

@@ -29,7 +29,7 @@ export async function sandboxConfig(
   const namespaces = podNamespaces(pod, await userNamespaceOf(pod, context));
   const config = PodSandboxConfig.fromPartial({
     metadata: { name, namespace, uid, attempt },
-    hostname: pod.spec.hostNetwork ? "" : kernelHostname(hostnameIn(pod, context), pod.spec),
+    hostname: pod.spec.hostNetwork === true ? "" : kernelHostname(hostnameIn(pod, context), pod.spec),
     logDirectory: podLogDirectory(context, pod),
     dnsConfig: {
       servers: [...dns.config.nameservers],

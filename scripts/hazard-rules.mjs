@@ -55,6 +55,14 @@ export const hazards = [
     allowed: {},
   },
   {
+    name: "name looked up by the system",
+    find: each(/import \{[^}]*\blookup\b[^}]*\} from "node:dns(?:\/promises)?"/g),
+    instead: "a dead name server holds a thread that all need for half a minute; use systemNames of base/",
+    allowed: {
+      "base/system-names.ts": "is the bound",
+    },
+  },
+  {
     name: "signal made of signals",
     find: each(/AbortSignal\.(?:any|timeout)\(/g),
     instead: "what it listens to keeps it alive; use LinkedSignal or withDeadline of base/",

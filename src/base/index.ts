@@ -30,5 +30,6 @@ export { saveFile, savePrivateFile, syncDirectory } from "./saved-file.ts";
 export { SerialByKey } from "./serial-by-key.ts";
 export { SharedWork } from "./shared-work.ts";
 export { LinkedSignal, onAbort, unlessAborted, untilAborted, withDeadline } from "./signals.ts";
+export { SystemNames, systemNames } from "./system-names.ts";
 export { TaskScope } from "./task-scope.ts";
 export { TokenBucket } from "./token-bucket.ts";

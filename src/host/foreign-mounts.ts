@@ -16,11 +16,32 @@ const mostLinks = 255;
  * is none. Links are followed, and nothing beyond such a mount point is touched, so this itself does not wait.
  */
 export async function foreignMountOf(path: string, rootDir: string): Promise<string | undefined> {
+  const found = await follow(Buffer.from(path), rootDir, () => false);
+  return "mountPoint" in found ? found.mountPoint : undefined;
+}
+
+/**
+ * Where a path leads, as far as that can be told without waiting: what there is not yet, or not any more, is left as it
+ * is written. Other disks count as the node's own here; whoever asks a disk of a pod's must not use this.
+ */
+export function followOnDisks(
+  path: Buffer,
+  rootDir: string,
+): Promise<{ readonly path: Buffer } | { readonly mountPoint: string }> {
+  return follow(path, rootDir, ({ source, fsType }) => source.startsWith("/dev/") && !fsType.startsWith("fuse"));
+}
+
+/** Names are bytes: inside, each stands for one character. */
+async function follow(
+  path: Buffer,
+  rootDir: string,
+  isTrusted: (mount: Mount) => boolean,
+): Promise<{ readonly path: Buffer } | { readonly mountPoint: string }> {
   const mounts = await readMounts();
   const own = new Set([mountOf("/", mounts)?.device, mountOf(rootDir, mounts)?.device]);
   // The last made covers those below it.
-  const byPoint = new Map<string, Mount>(mounts.map((mount) => [mount.mountPoint, mount]));
-  const waiting = path.split("/");
+  const byPoint = new Map(mounts.map((mount) => [Buffer.from(mount.mountPoint).toString("latin1"), mount]));
+  const waiting = path.toString("latin1").split("/");
   let current = "/";
   for (let links = 0; waiting.length > 0; ) {
     const name = waiting.shift();
@@ -31,21 +52,24 @@ export async function foreignMountOf(path: string, rootDir: string): Promise<str
     }
     const next = join(current, name);
     const mount = byPoint.get(next);
-    if (mount !== undefined && !own.has(mount.device) && !neverWaits.has(mount.fsType)) return next;
-    const target = await linkAt(next);
+    if (mount !== undefined && !own.has(mount.device) && !neverWaits.has(mount.fsType) && !isTrusted(mount)) {
+      return { mountPoint: mount.mountPoint };
+    }
+    const target = links < mostLinks ? await linkAt(Buffer.from(next, "latin1")) : undefined;
     if (target === undefined) current = next;
-    else if (links++ >= mostLinks) return undefined;
     else {
+      links++;
       if (target.startsWith("/")) current = "/";
       waiting.unshift(...target.split("/"));
     }
   }
-  return undefined;
+  return { path: Buffer.from(current, "latin1") };
 }
 
-async function linkAt(path: string): Promise<string | undefined> {
+async function linkAt(path: Buffer): Promise<string | undefined> {
   try {
-    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
+    if (!(await lstat(path)).isSymbolicLink()) return undefined;
+    return (await readlink(path, { encoding: "buffer" })).toString("latin1");
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -3,7 +3,7 @@ export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { filesystemBytes, readHugePages } from "./capacity.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
-export { foreignMountOf } from "./foreign-mounts.ts";
+export { followOnDisks, foreignMountOf } from "./foreign-mounts.ts";
 export {
   type DirectoryEntry,
   type FileName,

@@ -1,6 +1,5 @@
-import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
-import type { Clock } from "../base/index.ts";
+import { type Clock, systemNames } from "../base/index.ts";
 import { defaultAddress } from "../host/index.ts";
 import type { NetworkFacts } from "./ports.ts";
 
@@ -14,7 +13,7 @@ export function systemNetwork(clock: Clock): NetworkFacts {
       new Set(Object.values(networkInterfaces()).flatMap((infos) => (infos ?? []).map(({ address }) => address))),
     lookup: async (host, signal) => {
       signal.throwIfAborted();
-      const found = lookup(host, { all: true }).then(
+      const found = systemNames.resolve(host).then(
         (addresses) => addresses.map(({ address }) => address),
         () => [],
       );

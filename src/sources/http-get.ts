@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import type { Clock } from "../base/index.ts";
+import { type Clock, systemNames } from "../base/index.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -72,7 +72,7 @@ function getOnce(url: URL, headers: Record<string, string[]>, signal: AbortSigna
   return new Promise((resolve, reject) => {
     const request = url.protocol === "https:" ? requestHttps : requestHttp;
     // No agent: one request in a long while is not worth a connection kept open.
-    request(url, { headers, signal, agent: false }, resolve).on("error", reject).end();
+    request(url, { headers, signal, agent: false, lookup: systemNames.lookup }, resolve).on("error", reject).end();
   });
 }
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { systemClock } from "../../src/base/index.ts";
 import { readMounts } from "../../src/host/index.ts";
-import { unmountAllBelow } from "../../src/volumes/mounting/unmount.ts";
+import { mountWorkHere, unmountAllBelow } from "../../src/volumes/mounting/unmount.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
 
 const kills = 50;
@@ -42,7 +42,7 @@ before(async () => {
 after(async () => {
   child?.kill("SIGKILL");
   await driver.stop();
-  await unmountAllBelow(root);
+  await unmountAllBelow(root, mountWorkHere);
   await rm(root, { recursive: true, force: true });
   await rm(program, { force: true });
 });

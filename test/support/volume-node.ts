@@ -102,8 +102,8 @@ export class VolumeNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#scope.stop();
-    const { unmountAllBelow } = await import("../../src/volumes/mounting/unmount.ts");
-    await unmountAllBelow(this.root);
+    const { mountWorkHere, unmountAllBelow } = await import("../../src/volumes/mounting/unmount.ts");
+    await unmountAllBelow(this.root, mountWorkHere);
     await rm(this.root, { recursive: true, force: true });
   }
 

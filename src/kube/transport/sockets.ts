@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext, type TLSSocket } from "node:tls";
+import { systemNames } from "../../base/index.ts";
 
 export interface TlsSettings {
   readonly context: SecureContext;
@@ -21,7 +22,14 @@ export function portOf(url: URL): number {
 }
 
 export function tcpConnection(host: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const socket = connectTcp({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs });
+  const socket = connectTcp({
+    host,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveMs,
+    lookup: systemNames.lookup,
+  });
   return opened(socket, "connect", signal);
 }
 

@@ -1,10 +1,9 @@
-import { lookup } from "node:dns";
 import { once } from "node:events";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline } from "node:stream";
-import { messageOf } from "../../base/index.ts";
+import { messageOf, systemNames } from "../../base/index.ts";
 import { ApiError, badRequest } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import { isProxyable } from "../hosts.ts";
@@ -45,8 +44,8 @@ export function callTarget(
 
 /** Looks at the very address that is called, not at one that the name had a moment before. */
 const onlyProxyable: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) callback(error, "");
+  systemNames.lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null || typeof addresses === "string") callback(error ?? new Error("no list of addresses"), "");
     else if (!addresses.every(({ address }) => isProxyable(address))) callback(new Error("address not allowed"), "");
     else if (options.all === true) callback(null, addresses);
     else callback(null, addresses[0]?.address ?? "", addresses[0]?.family);

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
-import { type FileHandle, open, realpath } from "node:fs/promises";
-import { openPath } from "../../host/index.ts";
+import { type FileHandle, open } from "node:fs/promises";
+import { followOnDisks, openPath } from "../../host/index.ts";
 import { ApiError } from "./api-error.ts";
 import { bytesOfText } from "./byte-text.ts";
 
@@ -21,14 +21,15 @@ const standing = openPath | constants.O_NOFOLLOW;
 /**
  * Finds a regular file or a directory below `root`. Links may lead from one place below it to another, never out. The
  * way is walked by descriptors that stand for places and open nothing, so that whoever exchanges something meanwhile
- * gets us nowhere else, and no device is ever opened just to be looked at.
+ * gets us nowhere else, and no device is ever opened just to be looked at. What lies on a file server is not looked at:
+ * one that is away would keep a thread of the agent's for ever.
  */
 export async function findBelow(root: string, path: string): Promise<Found> {
   let place: FileHandle | undefined;
   try {
-    const realRoot = await realpath(Buffer.from(root), { encoding: "buffer" });
+    const realRoot = await realPath(Buffer.from(root), root);
     const wanted = Buffer.concat([realRoot, Buffer.from("/"), bytesOfText(path)]);
-    place = await walk(realRoot, below(realRoot, await realpath(wanted, { encoding: "buffer" })));
+    place = await walk(realRoot, below(realRoot, await realPath(wanted, root)));
     const stats = await place.stat();
     const self = `/proc/self/fd/${place.fd}`;
     if (stats.isDirectory()) {
@@ -45,6 +46,13 @@ export async function findBelow(root: string, path: string): Promise<Found> {
     const code = (error as NodeJS.ErrnoException).code;
     throw code === "EACCES" || code === "EPERM" ? new ApiError(403, "403 Forbidden\n") : notFound();
   }
+}
+
+async function realPath(path: Buffer, root: string): Promise<Buffer> {
+  const found = await followOnDisks(path, root);
+  if ("path" in found) return found.path;
+  const text = `what is mounted at ${found.mountPoint} may not answer, and is not served; read it where it comes from\n`;
+  throw new ApiError(503, text);
 }
 
 /** The names that lead from the root to a real path. */

@@ -5,17 +5,20 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import { after, test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { HungMount } from "../../../test/support/hung-mount.ts";
 import { TestServer } from "../../../test/support/node-api.ts";
-import { systemClock } from "../../base/index.ts";
+import { systemClock, unlessAborted } from "../../base/index.ts";
 import { journalArguments, logQuery } from "./log-query.ts";
 import { parseLogQuery } from "./log-query-options.ts";
+import type { ApiCall } from "./router.ts";
 import { parseRange, systemLogsService } from "./system-logs.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-syslogs-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
+const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const root = join(directory, "log");
 mkdirSync(join(root, "pods", "a b"), { recursive: true });
 writeFileSync(join(root, "syslog"), "0123456789");
@@ -49,7 +52,7 @@ for (const [path, status, text, headers = {}] of [
   ["/logs/../etc/passwd", 301, undefined],
   ["/logs/..%2f..%2fetc/passwd", 400, undefined],
   ["/logs/pods", 301, ""],
-  ["/logs/syslog/", 404, undefined],
+  ["/logs/syslog/", 301, undefined],
   ["/logs/syslog", 206, "234", { Range: "bytes=2-4" }],
   ["/logs/syslog", 206, "89", { Range: "bytes=-2" }],
   ["/logs/syslog", 206, "789", { Range: "bytes=7-" }],
@@ -74,6 +77,56 @@ test("a directory is listed, with odd names made harmless", async () => {
   assert.equal((await server.ask("/logs/index.html")).headers.location, "./");
 });
 
+test("a long list is written as fast as it is read, and no faster", async (t) => {
+  const many = join(root, "many");
+  mkdirSync(many);
+  t.after(() => rmSync(many, { recursive: true }));
+  for (let index = 0; index < 3_000; index++) writeFileSync(join(many, `${"n".repeat(200)}-${index}`), "");
+  const service = systemLogsService(root, undefined);
+  assert.ok(service.type === "service");
+  const route = service.routes[1];
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  let taken = 0;
+  let takeMore = (): void => {};
+  // A reader who has not asked for more yet.
+  const socket = new Writable({
+    highWaterMark: 1,
+    write: (piece: Buffer, _encoding, done) => {
+      taken += piece.length;
+      takeMore = done;
+    },
+  });
+  response.assignSocket(socket as Socket);
+  socket.on("drain", () => response.emit("drain"));
+  const request = new IncomingMessage(new Socket());
+  const sent = route?.handle({ request, response, params: { path: "many/" } } as unknown as ApiCall);
+  while (taken === 0) await systemClock.sleep(1, new AbortController().signal);
+  await systemClock.sleep(50, new AbortController().signal);
+  const waiting = response.writableLength + socket.writableLength;
+  assert.ok(waiting < 700_000, `${waiting} bytes wait for their reader`);
+  const reading = setInterval(() => {
+    const more = takeMore;
+    takeMore = () => {};
+    more();
+  }, 1);
+  await sent;
+  clearInterval(reading);
+});
+
+test("what is mounted below and does not answer is refused, and holds no thread", needsRoot, async () => {
+  const mounted = join(root, "server");
+  mkdirSync(mounted);
+  symlinkSync(join(mounted, "deep"), join(root, "to-server"));
+  await using hung = await HungMount.at(mounted);
+  await using server = await TestServer.start([systemLogsService(root, undefined)]);
+  for (const path of ["/logs/server/", "/logs/server/x", "/logs/to-server/y"]) {
+    const answer = await unlessAborted(server.ask(path), AbortSignal.timeout(20_000));
+    assert.equal(answer.status, 503, path);
+    assert.match(answer.text, new RegExp(`mounted at ${hung.path} may not answer`));
+  }
+  assert.equal((await server.ask("/logs/")).status, 200);
+});
+
 test("names are bytes, in lists and in paths", async () => {
   const odd = Buffer.concat([Buffer.from(`${root}/caf`), Buffer.from([0xe9]), Buffer.from("?:\u00fc.log")]);
   writeFileSync(odd, "old letters");
@@ -82,7 +135,7 @@ test("names are bytes, in lists and in paths", async () => {
     const href = /<a href="([^"]*caf[^"]*)">/.exec((await server.ask("/logs/")).text)?.[1];
     assert.equal(href, "./caf%E9%3F:%C3%BC.log");
     assert.equal((await server.ask(`/logs/${href.slice(2)}`)).text, "old letters");
-    assert.equal((await server.ask(`/logs/${href.slice(2)}/`)).status, 404);
+    assert.equal((await server.ask(`/logs/${href.slice(2)}/`)).status, 301);
     assert.equal((await server.ask(`/logs//${href.slice(2)}`)).headers.location, "/logs/caf%E9%3F%3A%C3%BC.log");
   } finally {
     unlinkSync(odd);

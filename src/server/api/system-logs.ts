@@ -1,8 +1,9 @@
 import { type FileHandle, opendir } from "node:fs/promises";
+import { setImmediate as immediate } from "node:timers/promises";
 import { untilClientLeaves } from "../http.ts";
 import { ApiError } from "./api-error.ts";
 import { bytesOfText, percentEncoded, textOfBytes } from "./byte-text.ts";
-import { copyRange } from "./copy-range.ts";
+import { copyRange, pass } from "./copy-range.ts";
 import { findBelow } from "./find-below.ts";
 import type { ApiCall, ApiHandler, Mount } from "./router.ts";
 
@@ -45,6 +46,8 @@ function redirect({ response }: ApiCall, location: string): void {
 
 /** More names than this nobody reads; a directory may hold millions. */
 const mostNames = 50_000;
+/** Written at a time, at the speed of the reader: some milliseconds of work and at most 1 MB of text. */
+const namesAtOnce = 1_000;
 
 async function sendListing({ response }: ApiCall, directory: string): Promise<void> {
   const names: string[] = [];
@@ -55,11 +58,31 @@ async function sendListing({ response }: ApiCall, directory: string): Promise<vo
     names.push(entry.isDirectory() ? `${name}/` : name);
     if (names.length === mostNames) break;
   }
-  const lines = names.sort().map((name) => `<a href="${linkTo(name)}">${escaped(bytesOfText(name).toString())}</a>\n`);
-  if (names.length === mostNames) lines.push(`and perhaps more: only ${mostNames} are listed\n`);
-  const body = `<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n${lines.join("")}</pre>\n`;
-  response.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Length": Buffer.byteLength(body) });
-  response.end(body);
+  names.sort();
+  response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" });
+  const signal = untilClientLeaves(response);
+  try {
+    await pass(
+      Buffer.from('<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n'),
+      response,
+      signal,
+    );
+    for (let at = 0; at < names.length; at += namesAtOnce) {
+      const lines = names.slice(at, at + namesAtOnce).map(lineFor);
+      await pass(Buffer.from(lines.join("")), response, signal);
+      // A reader who is as fast as we are must not keep everybody else waiting.
+      await immediate();
+    }
+    const end = names.length === mostNames ? `and perhaps more: only ${mostNames} are listed\n</pre>\n` : "</pre>\n";
+    response.end(end);
+  } catch {
+    // A client that leaves in the middle only ends its own list.
+    response.destroy();
+  }
+}
+
+function lineFor(name: string): string {
+  return `<a href="${linkTo(name)}">${escaped(bytesOfText(name).toString())}</a>\n`;
 }
 
 /** As Go writes it; a name with a colon would otherwise be taken for the scheme of another place. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { type Clock, messageOf } from "../../base/index.ts";
+import { type Clock, messageOf, systemNames } from "../../base/index.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiCall, Upgrade } from "../api/router.ts";
 import { withoutToken } from "../auth/bearer.ts";
@@ -50,7 +50,13 @@ export async function splice(call: ApiCall, runtimeUrl: string, clock: Clock): P
 async function dial(url: URL, client: Duplex, clock: Clock): Promise<Socket> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const secure = url.protocol === "https:";
-  const where = { host, port: Number(url.port || (secure ? 443 : 80)), allowHalfOpen: true, noDelay: true };
+  const where = {
+    host,
+    port: Number(url.port || (secure ? 443 : 80)),
+    allowHalfOpen: true,
+    noDelay: true,
+    lookup: systemNames.lookup,
+  };
   const socket = secure ? connectTls({ ...where, servername: host }) : connect(where);
   const giveUp = (): void => void socket.destroy(new Error("the client has left"));
   client.once("close", giveUp);

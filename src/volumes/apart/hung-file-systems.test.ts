@@ -129,6 +129,34 @@ test("work on another file system that answers is done, with news and errors as 
   assert.ok((await files.usage(path, "pod", never)).capacityBytes > 1_000_000n);
 });
 
+test(
+  "mounts inside a volume that can't be taken off in time keep nobody else's from being taken off",
+  needsRoot,
+  async () => {
+    await using node = await VolumeNode.create({ silenceMs: 500 });
+    const pod = podWithVolumes([{ name: "v", emptyDir: {} }]);
+    await node.volumes.mount(pod, never);
+    const mounts: HungMount[] = [];
+    try {
+      // More than are taken off at a time on the threads that all share.
+      for (const name of ["a", "b", "c", "d"]) {
+        const path = join(node.volumePath(uidOf(pod), "kubernetes.io/empty-dir", "v"), name);
+        await mkdir(path);
+        mounts.push(await HungMount.thatStays(path));
+      }
+      const release = node.volumes.unmount(uidOf(pod));
+      const other = podWithVolumes([{ name: "m", emptyDir: { medium: "Memory" } }]);
+      await node.volumes.mount(other, soon());
+      await unlessAborted(node.volumes.unmount(uidOf(other)), soon());
+      await unlessAborted(release, soon());
+      await threadsAreFree();
+      assert.deepEqual(await node.mounts(), []);
+    } finally {
+      for (const mount of mounts) await mount[Symbol.asyncDispose]();
+    }
+  },
+);
+
 test("a pod on a dead file server keeps only itself waiting", needsRoot, async () => {
   const claims = new MemoryClaims();
   const shares = await newDirectory("shares");

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type Clock, FairLimiter, LinkedSignal, unlessAborted } from "../../base/index.ts";
 import { foreignMountOf } from "../../host/index.ts";
+import { type MountWork, mountWorkHere } from "../mounting/unmount.ts";
 import { usageOfFileSystem, type VolumeUsage } from "../stats/disk-usage.ts";
 import {
   type FileJobName,
@@ -97,6 +98,20 @@ export class VolumeFiles {
     return await this.#apart({ mountPoint, owner }, () => startStat(path), signal);
   }
 
+  /** Takes off mounts of a pod's. Who waits for a server or a disk that is away is a program, never the agent. */
+  mountWork(owner: string, signal: AbortSignal): MountWork {
+    const by = async (point: string, here: () => Promise<void>, program: string, args: string[]): Promise<void> => {
+      const mountPoint = await foreignMountOf(point, this.#ports.rootDir);
+      if (mountPoint === undefined) await here();
+      else await this.#apart({ mountPoint, owner }, () => startProgram(program, [...args, "--", point]), signal);
+    };
+    return {
+      // Without a look at what is mounted there, nor the file system's own helper, which would ask the server first.
+      unmount: (point) => by(point, () => mountWorkHere.unmount(point), "umount", ["-c", "-i", "-n"]),
+      makePrivate: (point) => by(point, () => mountWorkHere.makePrivate(point), "mount", ["--make-private"]),
+    };
+  }
+
   async #apart<Result>(
     where: Stuck,
     begin: (alive: () => void) => Begun<Result>,
@@ -134,8 +149,10 @@ export class VolumeFiles {
     this.#stuck.add(where);
     child.once("exit", () => this.#stuck.delete(where));
     child.kill("SIGKILL");
-    // We may end before it does.
+    // We may end before it does; what it could still tell must not keep us, either.
     child.unref();
+    child.channel?.unref();
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   }
 
   #refuseIfStuck({ mountPoint, owner }: Stuck): void {
@@ -185,6 +202,18 @@ function startJob<Result>(message: JobMessage, tell: (news: JobNews) => void, al
       if (error !== null) reject(error);
     });
   });
+  return { child, answer };
+}
+
+function startProgram(program: string, args: readonly string[]): Begun<void> {
+  let settle: (error: Error | null, said: string) => void = () => {};
+  const answer = new Promise<void>((resolve, reject) => {
+    settle = (error, said) => {
+      if (error === null) resolve();
+      else reject(new Error(`${program} ${args.join(" ")}: ${said.trim() || error.message}`, { cause: error }));
+    };
+  });
+  const child = execFile(program, args, (error, _stdout, stderr) => settle(error, stderr));
   return { child, answer };
 }
 

@@ -166,7 +166,9 @@ export class CsiVolumes implements VolumeKind {
 
   async #unmap(place: VolumePlace, signal: AbortSignal): Promise<void> {
     const { mapDirectory } = blockPaths(this.#ports.pluginsDir, place.specName, place.uid);
-    await unmapBlockDevice({ mapDirectory, uid: place.uid, link: place.directory }, this.#ports.run, signal);
+    const { run, files } = this.#ports;
+    const mapping = { mapDirectory, uid: place.uid, link: place.directory };
+    await unmapBlockDevice(mapping, { run, work: files.mountWork(place.uid, signal) }, signal);
   }
 
   /** The record of a block volume is shared by its pods and goes with the last. */

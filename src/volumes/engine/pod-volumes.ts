@@ -310,7 +310,7 @@ export class PodVolumes {
     }
     this.#entries.delete(uid);
     entry?.changed();
-    await releaseVolumes(uid, this.#places, this.#ports.kinds, signal);
+    await releaseVolumes(uid, this.#places, this.#ports, signal);
   }
 
   async #prepareSubPath(request: SubPathRequest): Promise<string> {

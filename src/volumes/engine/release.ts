@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { aFewAtOnce, explain, mapAtMost } from "../../base/index.ts";
 import { isMissing, MountInTheWayError, removeTree } from "../../host/index.ts";
 import type { PodUid } from "../../model/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { VolumeKind } from "../kinds/kind.ts";
 import { cleanSubPaths } from "../mounting/sub-path-mounts.ts";
 import { type FoundVolume, namesIn, type PodPlaces } from "./places.ts";
@@ -15,7 +16,7 @@ import { VolumeError } from "./volume-error.ts";
 export async function releaseVolumes(
   uid: PodUid,
   places: PodPlaces,
-  kinds: readonly VolumeKind[],
+  { kinds, files }: { readonly kinds: readonly VolumeKind[]; readonly files: VolumeFiles },
   signal: AbortSignal,
 ): Promise<void> {
   const problems = new Map<string, string>();
@@ -30,7 +31,7 @@ export async function releaseVolumes(
   const subPaths = places.subPaths(uid);
   // Also those of host paths, which have no directory of their own below the pod's.
   await mapAtMost(aFewAtOnce, await namesIn(subPaths), (name) =>
-    attempt(name, () => cleanSubPaths(join(subPaths, name))),
+    attempt(name, () => cleanSubPaths(join(subPaths, name), files.mountWork(uid, signal))),
   );
   await mapAtMost(aFewAtOnce, await places.found(uid), (found) =>
     attempt(found.specName, async () => {

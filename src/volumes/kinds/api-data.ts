@@ -87,14 +87,14 @@ export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind 
         };
       } catch (error) {
         written.delete(directory);
-        if (isNew && context.isFirst) await removeScratch(scratch);
+        if (isNew && context.isFirst) await removeScratch(scratch, ports.files.mountWork(wanted.uid, signal));
         throw error;
       }
     },
     measure: ({ directory }, signal) => usageByCounting(directory, ports.walks, signal),
-    async tearDown(place) {
+    async tearDown(place, signal) {
       written.delete(place.directory);
-      await removeScratch({ place, wrapped: true });
+      await removeScratch({ place, wrapped: true }, ports.files.mountWork(place.uid, signal));
       spec.onRemoved?.(place.uid);
     },
   };

@@ -39,7 +39,7 @@ export function emptyDirKind(ports: NodeMemory & OwnershipPorts & { readonly wal
       }
       return { volume: { type: "filesystem", hostPath: directory, readOnly: false, relabel: true } };
     },
-    tearDown: (place) => removeScratch({ place, wrapped: false }),
+    tearDown: (place, signal) => removeScratch({ place, wrapped: false }, ports.files.mountWork(place.uid, signal)),
     measure: ({ directory }, signal) => usageByCounting(directory, ports.walks, signal),
   };
 }

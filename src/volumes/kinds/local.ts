@@ -143,11 +143,12 @@ class LocalVolumes {
 
   async tearDown(place: VolumePlace, signal: AbortSignal): Promise<void> {
     if (place.form === "block") {
-      await unmapBlockDevice(this.#mapping(place), this.#ports.run, signal);
+      const { run, files } = this.#ports;
+      await unmapBlockDevice(this.#mapping(place), { run, work: files.mountWork(place.uid, signal) }, signal);
       await rmdir(join(this.#mapping(place).mapDirectory, "..")).catch(() => {});
       return;
     }
-    await unmountAllAt(place.directory);
+    await unmountAllAt(place.directory, this.#ports.files.mountWork(place.uid, signal));
     await rmdir(place.directory).catch(ignoreMissing);
     if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(place.specName, signal);
   }
@@ -169,7 +170,7 @@ class LocalVolumes {
   async #unmountDisk(name: string, signal: AbortSignal): Promise<void> {
     const mounted = this.#diskPath(name);
     if (await isMountPoint(mounted)) await unmountPatiently(mounted, this.#ports, signal);
-    await unmountAllAt(mounted);
+    await unmountAllAt(mounted, this.#ports.files.mountWork(name, signal));
     await rmdir(mounted).catch(ignoreMissing);
   }
 

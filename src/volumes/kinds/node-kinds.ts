@@ -22,7 +22,7 @@ export interface NodeVolumePorts extends Omit<ApiDataPorts, "walks"> {
 }
 
 /** Cloning repositories for pods has let them run programs on the node; it is off in the kubelet, and not offered here. */
-const gitRepoKind: VolumeKind = {
+const gitRepoKind = ({ files }: Pick<NodeVolumePorts, "files">): VolumeKind => ({
   plugin: "kubernetes.io/git-repo",
   matches: (source) => source.type === "inline" && source.volume.gitRepo !== undefined,
   async setUp() {
@@ -30,8 +30,8 @@ const gitRepoKind: VolumeKind = {
       "git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`";
     throw new StepError("NewMounter initialization", message);
   },
-  tearDown: (place) => removeScratch({ place, wrapped: true }),
-};
+  tearDown: (place, signal) => removeScratch({ place, wrapped: true }, files.mountWork(place.uid, signal)),
+});
 
 /** The kinds that the agent makes by itself. */
 export function nodeKinds(given: NodeVolumePorts): readonly VolumeKind[] {
@@ -45,7 +45,7 @@ export function nodeKinds(given: NodeVolumePorts): readonly VolumeKind[] {
     projectedKind(ports),
     localKind(ports),
     nfsKind(ports),
-    gitRepoKind,
+    gitRepoKind(ports),
     ...(ports.withImages ? [imageKind] : []),
   ];
 }

@@ -1,7 +1,7 @@
 import { access, chmod, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isMissing, isMountPoint, loadSyscalls, MountInTheWayError, removeTree } from "../../host/index.ts";
-import { unmountAllAt, unmountAllBelow } from "../mounting/unmount.ts";
+import { type MountWork, unmountAllAt, unmountAllBelow } from "../mounting/unmount.ts";
 import type { VolumePlace } from "./kind.ts";
 
 const markerPlugin = "kubernetes.io~empty-dir";
@@ -45,16 +45,16 @@ export async function markScratchReady({ place, wrapped }: ScratchName): Promise
 }
 
 /** The marker goes first: what is half removed must not look complete. */
-export async function removeScratch({ place, wrapped }: ScratchName): Promise<void> {
+export async function removeScratch({ place, wrapped }: ScratchName, work: MountWork): Promise<void> {
   await removeTree(markerDirectory(place, wrapped));
   await rmdir(dirname(markerDirectory(place, wrapped))).catch(() => {});
-  await unmountAllAt(place.directory);
+  await unmountAllAt(place.directory, work);
   try {
     await removeTree(place.directory);
   } catch (error) {
     if (!(error instanceof MountInTheWayError)) throw error;
     // Something that a container of the pod has mounted inside; its own data lives elsewhere and is not touched.
-    await unmountAllBelow(place.directory);
+    await unmountAllBelow(place.directory, work);
     await removeTree(place.directory);
   }
 }

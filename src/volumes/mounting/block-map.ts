@@ -2,7 +2,7 @@ import { lstat, mkdir, readlink, realpath, rmdir, stat, symlink, unlink, writeFi
 import { dirname, join } from "node:path";
 import { isMissing, isMountPoint, loadSyscalls, mountFlags, type RunTool } from "../../host/index.ts";
 import type { PodEvent } from "../../model/index.ts";
-import { unmountAllAt } from "./unmount.ts";
+import { type MountWork, unmountAllAt } from "./unmount.ts";
 
 export interface BlockMapping {
   /** `…/volumeDevices/<volume>/dev`: holds one bound device file per pod. */
@@ -54,13 +54,13 @@ export function mappingEvents(volume: string, { mapDirectory, link }: BlockMappi
 /** Takes the names away again; the device itself is left to whoever provided it. */
 export async function unmapBlockDevice(
   { mapDirectory, uid, link }: BlockMapping,
-  run: RunTool,
+  { run, work }: { readonly run: RunTool; readonly work: MountWork },
   signal: AbortSignal,
 ): Promise<void> {
   const file = join(mapDirectory, uid);
   for (const loop of await loopsOf(file, run, signal)) await run("losetup", ["-d", loop], signal);
   await unlink(link).catch(ignoreMissing);
-  await unmountAllAt(file);
+  await unmountAllAt(file, work);
   const left = await lstat(file).catch(() => undefined);
   if (left !== undefined) {
     if (!left.isFile() || left.size > 0)

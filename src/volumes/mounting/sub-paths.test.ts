@@ -25,7 +25,7 @@ import { isMountPoint, loadSyscalls, mountFlags, SyscallError } from "../../host
 import { uidOf } from "../../model/index.ts";
 import { cleanSubPaths } from "./sub-path-mounts.ts";
 import { createSubPath, mountSubPath, readVolumeFile, SubPathError } from "./sub-paths.ts";
-import { mountsBelow, unmountAllBelow } from "./unmount.ts";
+import { mountsBelow, mountWorkHere, unmountAllBelow } from "./unmount.ts";
 
 let base: string;
 let volume: string;
@@ -43,7 +43,7 @@ beforeEach(async () => {
   await writeFile(join(outside, "secret"), "of the node");
 });
 after(async () => {
-  await unmountAllBelow(base);
+  await unmountAllBelow(base, mountWorkHere);
   await rm(base, { recursive: true, force: true });
 });
 
@@ -229,7 +229,7 @@ test("attack: a directory is exchanged for a link again and again while it is be
     }
     if (await isMountPoint(target())) {
       assert.equal(await readFile(join(target(), "secret"), "utf8"), "of the pod");
-      await cleanSubPaths(join(base, String(turns), "volume-subpaths/v"));
+      await cleanSubPaths(join(base, String(turns), "volume-subpaths/v"), mountWorkHere);
     }
   }
   swapping = false;
@@ -268,17 +268,17 @@ test("clean-up takes mounts and empty places, and refuses what holds data", need
   await mountSubPath(volume, "dir", join(root, "main/0"));
   await mountSubPath(volume, "file", join(root, "main/1"));
   await mountSubPath(volume, "file", join(root, "other/0"));
-  await cleanSubPaths(root);
+  await cleanSubPaths(root, mountWorkHere);
   await assert.rejects(stat(root), { code: "ENOENT" });
   assert.equal(await readFile(join(volume, "dir/data"), "utf8"), "1");
   assert.equal(await readFile(join(volume, "file"), "utf8"), "2");
 
   await mkdir(join(root, "main"), { recursive: true });
   await writeFile(join(root, "main/0"), "precious");
-  await assert.rejects(cleanSubPaths(root), /holds 8 bytes; it was not removed/);
+  await assert.rejects(cleanSubPaths(root, mountWorkHere), /holds 8 bytes; it was not removed/);
   await rm(root, { recursive: true });
   await mkdir(join(root, "main/0/full"), { recursive: true });
-  await assert.rejects(cleanSubPaths(root), { code: "ENOTEMPTY" });
+  await assert.rejects(cleanSubPaths(root, mountWorkHere), { code: "ENOTEMPTY" });
 });
 
 test("what the host mounts below a part of a host path survives the end of the pod", needsRoot, async () => {
@@ -313,7 +313,7 @@ test(
       calls.mount("tmpfs", place, "tmpfs", 0, "size=1m");
     }
     const asked = t.mock.method(calls, "mount");
-    await unmountAllBelow(volume);
+    await unmountAllBelow(volume, mountWorkHere);
     assert.deepEqual(
       asked.mock.calls.map((call) => call.arguments[1]),
       [outer],

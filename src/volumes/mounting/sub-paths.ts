@@ -10,7 +10,7 @@ import {
   openPath,
   SyscallError,
 } from "../../host/index.ts";
-import { unmountAllAt } from "./unmount.ts";
+import { mountWorkHere, unmountAllAt } from "./unmount.ts";
 
 /** A path inside a volume leads, or may be made to lead, out of it. */
 export class SubPathError extends Error {
@@ -105,7 +105,7 @@ export async function mountSubPath(volumePath: string, subPath: string, target: 
   const found = await place.stat();
   if (await isMountPoint(target)) {
     if (isSame(await lstat(target), found)) return;
-    await unmountAllAt(target);
+    await unmountAllAt(target, mountWorkHere);
   }
   await makeTarget(target, found.isDirectory());
   const calls = await loadSyscalls();

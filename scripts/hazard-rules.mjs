@@ -63,6 +63,17 @@ export const hazards = [
     },
   },
   {
+    name: "plain object as a table",
+    // Also one that is written where it is asked.
+    find: each(/^(?:export )?const \w+: (?:Readonly<)?Record<string, .*> = \{|= \{[^{}\n]*\}\[/gm),
+    instead: "it also knows `constructor` and `__proto__`, which anybody may send; use table of base/",
+    allowed: {
+      "config/defaults.ts": "is copied, never asked",
+      "images/credential-plugin.ts": "asked by one of its own words",
+      "resources/fake-cgroup2.ts": "of tests",
+    },
+  },
+  {
     name: "signal made of signals",
     find: each(/AbortSignal\.(?:any|timeout)\(/g),
     instead: "what it listens to keeps it alive; use LinkedSignal or withDeadline of base/",

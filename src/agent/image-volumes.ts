@@ -1,12 +1,13 @@
+import { table } from "../base/index.ts";
 import type { RuntimeIdentity } from "../cri/index.ts";
 import type { Container, IdentifiedPod } from "../model/index.ts";
 import { StartError } from "../runtime/index.ts";
 
 /** Releases since which a runtime mounts images; one that is not listed is taken at its word. */
-const since: Readonly<Record<string, readonly [major: number, minor: number]>> = {
+const since: Readonly<Record<string, readonly [major: number, minor: number]>> = table({
   containerd: [2, 1],
   "cri-o": [1, 31],
-};
+});
 
 /** Names of the images that pods mount: they are in use although no container is made from them. */
 export function mountedImageNames(pods: readonly IdentifiedPod[]): readonly string[] {

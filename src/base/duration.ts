@@ -1,4 +1,6 @@
-const unitMs: Readonly<Record<string, number>> = {
+import { table } from "./table.ts";
+
+const unitMs: Readonly<Record<string, number>> = table({
   ns: 1e-6,
   us: 1e-3,
   µs: 1e-3,
@@ -7,7 +9,7 @@ const unitMs: Readonly<Record<string, number>> = {
   s: 1_000,
   m: 60_000,
   h: 3_600_000,
-};
+});
 
 /** Reads a duration as Go writes it (`1h30m`, `1.5s`, `0`) into milliseconds; undefined when it is none. */
 export function parseDuration(text: string): number | undefined {

@@ -30,6 +30,7 @@ export { saveFile, savePrivateFile, syncDirectory } from "./saved-file.ts";
 export { SerialByKey } from "./serial-by-key.ts";
 export { SharedWork } from "./shared-work.ts";
 export { LinkedSignal, onAbort, unlessAborted, untilAborted, withDeadline } from "./signals.ts";
-export { SystemNames, systemNames } from "./system-names.ts";
+export { systemNames } from "./system-names.ts";
+export { table } from "./table.ts";
 export { TaskScope } from "./task-scope.ts";
 export { TokenBucket } from "./token-bucket.ts";

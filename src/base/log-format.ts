@@ -1,6 +1,7 @@
 import { explain } from "./errors.ts";
 import type { LogFields } from "./log.ts";
 import { isSecret, redactingReplacer, redactText } from "./redact.ts";
+import { table } from "./table.ts";
 
 export interface LogRecord {
   readonly severity: "info" | "warning" | "error" | "fatal";
@@ -87,7 +88,7 @@ function quote(text: string): string {
   return `"${text.replace(quoted, escapeCharacter)}"`;
 }
 
-const shortEscapes: Readonly<Record<string, string>> = {
+const shortEscapes: Readonly<Record<string, string>> = table({
   '"': '\\"',
   "\\": "\\\\",
   "\x07": "\\a",
@@ -97,7 +98,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   "\r": "\\r",
   "\t": "\\t",
   "\v": "\\v",
-};
+});
 
 function escapeCharacter(character: string): string {
   const short = shortEscapes[character];

@@ -1,3 +1,4 @@
+import { table } from "../base/index.ts";
 import type { Envelope } from "./gen/containerd/events.ts";
 import {
   ContainerCreate,
@@ -45,7 +46,7 @@ interface Payload {
   idOf(bytes: Uint8Array): string | undefined;
 }
 
-const payloads: Readonly<Record<string, Payload>> = {
+const payloads: Readonly<Record<string, Payload>> = table({
   ContainerCreate: { kind: "created", idOf: (bytes) => ContainerCreate.decode(bytes).id },
   ContainerDelete: { kind: "deleted", idOf: (bytes) => ContainerDelete.decode(bytes).id },
   TaskStart: { kind: "started", idOf: (bytes) => TaskStart.decode(bytes).containerId },
@@ -56,7 +57,7 @@ const payloads: Readonly<Record<string, Payload>> = {
   SandboxCreate: { kind: "created", idOf: (bytes) => SandboxCreate.decode(bytes).sandboxId },
   SandboxStart: { kind: "started", idOf: (bytes) => SandboxStart.decode(bytes).sandboxId },
   SandboxExit: { kind: "stopped", idOf: (bytes) => SandboxExit.decode(bytes).sandboxId },
-};
+});
 
 /** The hint in an event of containerd; undefined for events that concern no container or another namespace. */
 export function hintFromEnvelope({ namespace, event }: Envelope): ContainerHint | undefined {

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { arch, release } from "node:os";
+import { table } from "../base/index.ts";
 
 /** What the node reports of the machine it runs on. */
 export interface Machine {
@@ -51,7 +52,7 @@ const systemUuidFiles = [
   "/etc/machine-id",
 ];
 
-const goArchitectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", ppc64: "ppc64le" };
+const goArchitectures: Readonly<Record<string, string>> = table({ x64: "amd64", ia32: "386", ppc64: "ppc64le" });
 
 async function firstReadable(root: string, files: readonly string[]): Promise<string> {
   for (const file of files) {

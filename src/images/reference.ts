@@ -1,3 +1,4 @@
+import { table } from "../base/index.ts";
 /** An image name taken apart. `domain` and `path` are in their full form: `docker.io`, `library/nginx`. */
 export interface ImageReference {
   readonly domain: string;
@@ -21,7 +22,7 @@ const fullReference = new RegExp(
     `(?::(?<tag>${tag}))?(?:@(?<digest>${digestAlgorithm}:[0-9a-fA-F]{32,}))?$`,
 );
 const hexIdentifier = /^[a-f0-9]{64}$/;
-const digestHexLengths: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+const digestHexLengths: Readonly<Record<string, number>> = table({ sha256: 64, sha384: 96, sha512: 128 });
 const longestPath = 255;
 
 /** Parses an image name by Docker's rules, filling in the registry and `library/` where they are left out. */

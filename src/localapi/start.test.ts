@@ -281,6 +281,11 @@ describe("local API server", () => {
     });
     const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "bound", uid: at(pod, "metadata", "uid") };
     const requests = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    for (const kind of ["constructor", "__proto__", "Gadget"]) {
+      const { code, body: refusal } = await client.post(requests, { spec: { boundObjectRef: { kind, name: "x" } } });
+      assert.equal(code, 400, kind);
+      assert.equal(at(refusal, "message"), `cannot bind token to object of type ${kind}`);
+    }
     const { body } = await client.post(requests, { spec: { boundObjectRef } });
     const isGood = async (): Promise<unknown> => {
       const spec = { token: textAt(body, "status", "token") };

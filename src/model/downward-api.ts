@@ -1,3 +1,4 @@
+import { table } from "../base/index.ts";
 import type { Container, ResourceFieldSelector } from "./kube/gen/types.ts";
 import type { IdentifiedPod } from "./pod.ts";
 import { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
@@ -64,7 +65,7 @@ export function formatMap(map: Readonly<Record<string, string>>): string {
     .join("\n");
 }
 
-const shortEscapes: Readonly<Record<string, string>> = {
+const shortEscapes: Readonly<Record<string, string>> = table({
   "\u0007": "\\a",
   "\b": "\\b",
   "\f": "\\f",
@@ -74,7 +75,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   "\v": "\\v",
   "\\": "\\\\",
   '"': '\\"',
-};
+});
 
 /** A text between double quotes, escaped as a Go program prints it. */
 export function goQuote(text: string): string {

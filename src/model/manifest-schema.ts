@@ -1,3 +1,4 @@
+import { table } from "../base/index.ts";
 import { schemaTable } from "./kube/gen/schema.ts";
 import { closestOf } from "./manifest-spelling.ts";
 import type { ProblemList } from "./problem.ts";
@@ -121,7 +122,7 @@ function zeroOf(type: string): unknown {
 
 type Outcome = { readonly value: unknown } | { readonly wanted: string };
 
-const scalarDecoders: Readonly<Record<string, (value: unknown) => Outcome>> = {
+const scalarDecoders: Readonly<Record<string, (value: unknown) => Outcome>> = table({
   string: (value) => {
     if (typeof value === "string") return { value };
     const hint = isPlainObject(value) || Array.isArray(value) ? "" : "; put it in quotes";
@@ -146,7 +147,7 @@ const scalarDecoders: Readonly<Record<string, (value: unknown) => Outcome>> = {
       ? { value: value.replace(/[\r\n]/g, "") }
       : { wanted: `must be base64, found ${kindOf(value)}` },
   any: (value) => ({ value: plain(value) }),
-};
+});
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 const longestQuantity = 128;

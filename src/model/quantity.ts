@@ -1,3 +1,4 @@
+import { table } from "../base/index.ts";
 /**
  * Kubernetes quantities ("100m", "1.5Gi", "2e3") as exact numbers: a bigint counted in billionths, the finest
  * resolution the API allows. Finer input is rounded up, as the API server does.
@@ -6,7 +7,7 @@ export type Nano = bigint;
 
 const nanosPerUnit = 1_000_000_000n;
 
-const suffixes: Readonly<Record<string, readonly [bigint, bigint]>> = {
+const suffixes: Readonly<Record<string, readonly [bigint, bigint]>> = table({
   n: [1n, 1_000_000_000n],
   u: [1n, 1_000_000n],
   m: [1n, 1_000n],
@@ -23,7 +24,7 @@ const suffixes: Readonly<Record<string, readonly [bigint, bigint]>> = {
   Ti: [2n ** 40n, 1n],
   Pi: [2n ** 50n, 1n],
   Ei: [2n ** 60n, 1n],
-};
+});
 
 const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$/;
 

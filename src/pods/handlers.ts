@@ -1,3 +1,4 @@
+import { table } from "../base/index.ts";
 import { fullName, type IdentifiedPod, isSidecar, isStaticPod } from "../model/index.ts";
 import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
 
@@ -8,7 +9,7 @@ function rejected(reason: string, message: string): AdmissionVerdict {
 }
 
 /** Sysctls that can't harm other pods, with the kernel from which on they are kept apart by namespace. */
-const safeSysctls: Readonly<Record<string, readonly [number, number]>> = {
+const safeSysctls: Readonly<Record<string, readonly [number, number]>> = table({
   "kernel.shm_rmid_forced": [0, 0],
   "net.ipv4.ip_local_port_range": [0, 0],
   "net.ipv4.tcp_syncookies": [0, 0],
@@ -21,7 +22,7 @@ const safeSysctls: Readonly<Record<string, readonly [number, number]>> = {
   "net.ipv4.tcp_fin_timeout": [4, 6],
   "net.ipv4.tcp_rmem": [4, 15],
   "net.ipv4.tcp_wmem": [4, 15],
-};
+});
 
 const ipcSysctls: ReadonlySet<string> = new Set(
   ["sem", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "shm", "msgmax", "msgmnb", "msgmni", "msg"].map(

@@ -1,5 +1,5 @@
 import { milliUnits, type ResourceAmounts, sharesOfMilliCpu, wholeUnits } from "../model/index.ts";
-import type { CgroupValues } from "./cgroup-values.ts";
+import { atMostBytes, type CgroupValues } from "./cgroup-values.ts";
 import { hugePageValues } from "./pod-values.ts";
 
 export interface NodeShare {
@@ -40,7 +40,7 @@ function amountValues(amounts: ResourceAmounts, hugePageSizes: readonly bigint[]
   return {
     ...(cpu === undefined ? {} : { cpuShares: sharesOfMilliCpu(Number(milliUnits(cpu))) }),
     // Zero is "not set": taken at its word it would kill everything.
-    ...(memory === 0n ? {} : { memoryLimitBytes: memory }),
+    ...(memory === 0n ? {} : { memoryLimitBytes: atMostBytes(memory) }),
     ...(pids === 0 ? {} : { pidsLimit: pids }),
     ...hugePageValues(amounts, hugePageSizes),
   };

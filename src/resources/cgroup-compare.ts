@@ -1,14 +1,13 @@
 import type { HealMode } from "./cgroup-driver.ts";
+import { atMostBytes, mostBytes } from "./cgroup-values.ts";
 import type { CgroupWrite } from "./cgroup-writes.ts";
-
-/** From here on the kernel counts no further and says "max". */
-const mostBytes = 2n ** 63n - 1n;
 
 /** Whether a control file that reads `found` still says what was written to it, or enough of it. */
 export function isKept({ text, pageBytes }: CgroupWrite, found: string, mode: HealMode): boolean {
   if (found === text) return true;
   const [wanted, present] = [numberOf(text), numberOf(found)];
   if (wanted === undefined || present === undefined) return false;
+  if (wanted === present) return true;
   if (mode === "raise" && present >= wanted) return true;
   // A limit is kept in whole pages, the next lower one.
   return pageBytes !== undefined && present <= wanted && wanted - present < pageBytes;
@@ -16,5 +15,5 @@ export function isKept({ text, pageBytes }: CgroupWrite, found: string, mode: He
 
 function numberOf(text: string): bigint | undefined {
   if (text === "max" || text === "-1") return mostBytes;
-  return /^\d+$/.test(text) ? BigInt(text) : undefined;
+  return /^\d+$/.test(text) ? atMostBytes(BigInt(text)) : undefined;
 }

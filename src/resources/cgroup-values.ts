@@ -1,3 +1,10 @@
+/** From here on the kernel counts no further and says "max"; of larger numbers it would take the last digits. */
+export const mostBytes = 2n ** 63n - 1n;
+
+export function atMostBytes(bytes: bigint): bigint {
+  return bytes < mostBytes ? bytes : mostBytes;
+}
+
 /** What a cgroup allows. A value that is not set is left as the kernel has it. */
 export interface CgroupValues {
   readonly cpuShares?: number;

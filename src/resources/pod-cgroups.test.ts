@@ -376,6 +376,30 @@ test("healing: what cannot be healed is said once, and keeps back no other pod",
   assert.deepEqual(errors, ["Could not heal the limits of the pod"]);
 });
 
+test("sharing out: what one class is refused does not cost the others their share", async () => {
+  const { kernel, start, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  active.push(burstable);
+  const write = kernel.write.bind(kernel);
+  kernel.write = async (path, text) => {
+    if (path === `${mountPoint}/kubepods/memory.min`) throw Object.assign(new Error("EIO"), { code: "EIO" });
+    await write(path, text);
+  };
+  await assert.rejects(cgroups.updateTiers(), /memory.min/);
+  assertHas(linesOf(kernel, "/kubepods/burstable"), "cpu.weight: 20");
+});
+
+test("a limit beyond all numbers of the kernel is written as the largest", async () => {
+  const { kernel, start, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  const huge = pod("h-1", { requests: { memory: "1e30" }, limits: { memory: "1e30" } });
+  active.push(huge);
+  await cgroups.ensure(huge);
+  assertHas(linesOf(kernel, "/kubepods/burstable/podh-1"), `memory.max: ${2n ** 63n - 1n}`);
+});
+
 test("a cgroup of no pod in which a process runs is left alone: it may be another agent's", async () => {
   const { tree, start, kernel, clock, errors } = node();
   const cgroups = start();

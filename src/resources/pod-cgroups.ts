@@ -204,7 +204,12 @@ export class PodCgroups {
   async #shareOut(): Promise<void> {
     const { tree, arePodsKnown, activePods } = this.#ports;
     const mode = arePodsKnown() ? "exact" : "raise";
-    for (const { path, values } of this.#tiers(activePods())) await tree.heal(path, values, mode);
+    const failures: unknown[] = [];
+    for (const { path, values } of this.#tiers(activePods())) {
+      // What one class is refused must not cost the others their share.
+      await tree.heal(path, values, mode).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   async #updateTiersOrComplain(): Promise<void> {

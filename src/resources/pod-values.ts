@@ -13,7 +13,7 @@ import {
   sharesOfMilliCpu,
   wholeUnits,
 } from "../model/index.ts";
-import type { CgroupValues, CpuQuota } from "./cgroup-values.ts";
+import { atMostBytes, type CgroupValues, type CpuQuota } from "./cgroup-values.ts";
 
 export interface PodValueSettings {
   /** False: CPU limits are not enforced. */
@@ -43,8 +43,8 @@ export function podValues(pod: IdentifiedPod, settings: PodValueSettings, exclus
     ...common,
     cpuShares: sharesOfMilliCpu(Number(milliUnits(requests.get("cpu") ?? 0n))),
     ...(declares("cpu") ? quotaValue(limits.get("cpu") ?? 0n, settings, exclusiveCpus) : {}),
-    ...(declares("memory") && memoryLimit > 0n ? { memoryLimitBytes: memoryLimit } : {}),
-    ...(settings.memoryQos && memoryRequest > 0n ? { memoryMinBytes: memoryRequest } : {}),
+    ...(declares("memory") && memoryLimit > 0n ? { memoryLimitBytes: atMostBytes(memoryLimit) } : {}),
+    ...(settings.memoryQos && memoryRequest > 0n ? { memoryMinBytes: atMostBytes(memoryRequest) } : {}),
   };
 }
 

@@ -96,6 +96,9 @@ for (const { text, found, exact, raise, pageBytes } of [
   { text: "1000000001", found: "999000000", pageBytes: 65_536n, exact: false, raise: false },
   { text: "1000000001", found: "1000001536", pageBytes: 65_536n, exact: false, raise: true },
   { text: String(2n ** 63n), found: "max", pageBytes: 65_536n, exact: true, raise: true },
+  { text: String(2n ** 70n), found: "max", exact: true, raise: true },
+  { text: String(2n ** 70n), found: "9223372036854771712", pageBytes: 65_536n, exact: true, raise: true },
+  { text: String(2n ** 70n), found: "1000000", pageBytes: 65_536n, exact: false, raise: false },
   { text: "3000000", found: "2097152", pageBytes: 2_097_152n, exact: true, raise: true },
 ]) {
   test(`a file that was given "${text}" and reads "${found}"`, () => {

@@ -10,7 +10,7 @@ import {
   sharesOfMilliCpu,
   wholeUnits,
 } from "../model/index.ts";
-import type { CgroupValues } from "./cgroup-values.ts";
+import { atMostBytes, type CgroupValues } from "./cgroup-values.ts";
 
 const unlimitedPages = 2n ** 62n;
 
@@ -32,7 +32,7 @@ export function tierValues(activePods: readonly IdentifiedPod[], settings: TierS
   const pages = settings.hugePageSizes;
   const hugePages = pages.length === 0 ? {} : { hugePages: new Map(pages.map((size) => [size, unlimitedPages])) };
   const kept = (requests: ResourceAmounts): CgroupValues =>
-    settings.memoryQos ? { memoryMinBytes: wholeUnits(requests.get("memory") ?? 0n) } : {};
+    settings.memoryQos ? { memoryMinBytes: atMostBytes(wholeUnits(requests.get("memory") ?? 0n)) } : {};
   return {
     burstable: {
       cpuShares: sharesOfMilliCpu(Number(milliUnits(burstable.get("cpu") ?? 0n))),

@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { removeTree } from "../host/index.ts";
+import { messageOf } from "../base/index.ts";
+import { HeldDirectory, removeTreeIn } from "../host/index.ts";
 import { containerIdOfLegacyLog, legacyLogName, uidOfLogDirectory } from "./mapping/index.ts";
 
 export interface LogDirectories {
@@ -21,31 +22,48 @@ export async function removeContainerLogs(
   if (logPath === "") return "removed";
   const directory = await realDirectory(logPath, directories.podLogsDir);
   if (directory === "outside") return "outside";
-  const name = basename(logPath);
-  for (const file of directory === undefined ? [] : await namesIn(directory)) {
-    // Whatever it is: a container whose log cannot be removed would stay for ever.
-    if (directory !== undefined && file.startsWith(name)) {
-      await rm(join(directory, file), { recursive: true, force: true });
-    }
-  }
+  // Whatever it is: a container whose log cannot be removed would stay for ever.
+  if (directory !== undefined) await removeStartingWith(Buffer.from(basename(logPath)), directory);
   const link = legacyLinkName(logPath, id, directories.podLogsDir);
   if (link !== undefined) await rm(join(directories.legacyDir, link), { force: true });
   return "removed";
 }
 
-/** Deletes the log directories of pods whose content may go; returns how many. */
+async function removeStartingWith(start: Buffer, directory: string): Promise<void> {
+  const names = (await namesIn(directory)).filter((name) => name.subarray(0, start.length).equals(start));
+  if (names.length === 0) return;
+  using held = await HeldDirectory.open(directory);
+  for (const name of names) await removeTreeIn(held, name, directory);
+}
+
+/**
+ * Deletes the log directories of pods whose content may go; returns how many. One that can't be deleted keeps back no
+ * other, and is told of in the end.
+ */
 export async function removePodLogs(
   podLogsDir: string,
   mayRemove: (podUid: string) => boolean,
   signal: AbortSignal,
 ): Promise<number> {
+  const names = (await namesIn(podLogsDir)).filter((name) => mayRemove(uidOfLogDirectory(name.toString())));
+  if (names.length === 0) return 0;
+  using held = await HeldDirectory.open(podLogsDir);
+  const failures: unknown[] = [];
   let removed = 0;
-  for (const name of await namesIn(podLogsDir)) {
+  for (const name of names) {
     signal.throwIfAborted();
-    const path = join(podLogsDir, name);
-    if (!mayRemove(uidOfLogDirectory(name)) || !(await isDirectory(path))) continue;
-    await removeTree(path);
-    removed++;
+    try {
+      if (!(await isDirectory(held.path(name)))) continue;
+      await removeTreeIn(held, name, podLogsDir);
+      removed++;
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) {
+    const text = `${failures.length} directories of logs can't be removed, the first because ${messageOf(failures[0])}`;
+    throw new Error(text, { cause: failures[0] });
   }
   return removed;
 }
@@ -59,7 +77,8 @@ export async function removeDanglingLinks(
   isEnded: (containerId: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const name of await namesIn(legacyDir)) {
+  // The runtime's part of such a name is text; what is not is nobody's link to a log.
+  for (const name of (await namesIn(legacyDir)).map(String)) {
     signal.throwIfAborted();
     const path = join(legacyDir, name);
     if (!name.endsWith(".log") || !(await isDangling(path))) continue;
@@ -91,16 +110,17 @@ function legacyLinkName(logPath: string, containerId: string, podLogsDir: string
   return legacyLogName({ metadata: { namespace, name, uid }, spec: { containers: [] } }, containerName, containerId);
 }
 
-async function namesIn(directory: string): Promise<readonly string[]> {
+/** Names are bytes. */
+async function namesIn(directory: string): Promise<readonly Buffer[]> {
   try {
-    return await readdir(directory);
+    return await readdir(directory, { encoding: "buffer" });
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
   }
 }
 
-async function isDirectory(path: string): Promise<boolean> {
+async function isDirectory(path: Buffer): Promise<boolean> {
   try {
     return (await lstat(path)).isDirectory();
   } catch (error) {

@@ -3,6 +3,7 @@ import { type FileHandle, open, readdir, rename, rm, stat, utimes } from "node:f
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { removeTree } from "../host/index.ts";
 import { type RotatedLog, rotatedLogs, rotationStamp } from "../model/index.ts";
 
 export interface Rotation {
@@ -44,8 +45,7 @@ async function removeLeftovers(path: string): Promise<void> {
   for (const name of names) {
     const [, isUnfinished] = stamped.exec(name) ?? [undefined, undefined];
     if (!stamped.test(name)) continue;
-    if (isUnfinished !== undefined || names.has(`${name}.gz`))
-      await rm(join(directory, name), { recursive: true, force: true });
+    if (isUnfinished !== undefined || names.has(`${name}.gz`)) await removeTree(join(directory, name));
   }
 }
 
@@ -53,7 +53,7 @@ async function dropOldest(path: string, keep: number): Promise<readonly RotatedL
   const directory = dirname(path);
   const all = rotatedLogs(basename(path), await readdir(directory));
   const surplus = Math.max(0, all.length - Math.max(0, keep));
-  for (const { name } of all.slice(0, surplus)) await rm(join(directory, name), { recursive: true, force: true });
+  for (const { name } of all.slice(0, surplus)) await removeTree(join(directory, name));
   return all.slice(surplus);
 }
 
@@ -75,7 +75,7 @@ async function compress(path: string, signal: AbortSignal): Promise<void> {
       throw new Error(`cannot compress ${path}`, { cause: error });
     }
   }
-  await rm(path, { recursive: true });
+  await removeTree(path);
 }
 
 /**

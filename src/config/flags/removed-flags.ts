@@ -1,3 +1,5 @@
+import { table } from "../../base/index.ts";
+
 const dockershim = "v1.24 dropped the built-in Docker support; run a CRI runtime and set --container-runtime-endpoint";
 const network = "v1.24 left the network of pods to the container runtime; configure CNI there";
 const klog = "v1.26 dropped logging to files; logs go to stdout and stderr, see -v, --vmodule and --logging-format";
@@ -8,7 +10,7 @@ const dynamic = "v1.24 dropped dynamic configuration; use --config and --config-
 const windows = "it exists on Windows only";
 
 /** Flags of older kubelets (and of Windows ones), with what to do instead. */
-export const removedFlags: Readonly<Record<string, string>> = {
+export const removedFlags: Readonly<Record<string, string>> = table({
   "dynamic-config-dir": dynamic,
   "container-runtime": "v1.27 dropped it, every runtime is reached through CRI; set --container-runtime-endpoint",
   "docker-endpoint": dockershim,
@@ -64,4 +66,4 @@ export const removedFlags: Readonly<Record<string, string>> = {
   stderrthreshold: klog,
   "windows-service": windows,
   "windows-priorityclass": windows,
-};
+});

@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { hint } from "../text/nearest.ts";
 import type { GateSpec, GateStage } from "./gate-spec.ts";
 import { type GateName, kubeletGates } from "./gate-table.ts";
@@ -25,7 +26,7 @@ interface Gate {
 }
 
 /** Switches whole stages, except for gates that are set by name. */
-const stageSwitches: Readonly<Record<string, GateStage>> = { AllAlpha: "alpha", AllBeta: "beta" };
+const stageSwitches: Readonly<Record<string, GateStage>> = table({ AllAlpha: "alpha", AllBeta: "beta" });
 
 const knownGates: ReadonlyMap<string, Gate> = new Map(
   Object.entries<GateSpec>({ ...kubeletGates, ...otherComponentGates }).map(([name, spec]) => [name, gate(name, spec)]),

@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { tryParseQuantity } from "../../model/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
@@ -22,14 +23,14 @@ interface Option {
 const beta: Option = { gate: "CPUManagerPolicyBetaOptions", read: parseBool };
 const alpha: Option = { gate: "CPUManagerPolicyAlphaOptions", read: parseBool };
 
-const cpuOptions: Readonly<Record<string, Option>> = {
+const cpuOptions: Readonly<Record<string, Option>> = table({
   "full-pcpus-only": { read: parseBool },
   "strict-cpu-reservation": beta,
   "distribute-cpus-across-numa": beta,
   "prefer-align-cpus-by-uncorecache": beta,
   "align-by-socket": alpha,
   "distribute-cpus-across-cores": alpha,
-};
+});
 
 const cpuConflicts = [
   ["full-pcpus-only", "distribute-cpus-across-cores"],
@@ -38,7 +39,7 @@ const cpuConflicts = [
   ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-numa"],
 ] as const;
 
-const topologyOptions: Readonly<Record<string, Option>> = {
+const topologyOptions: Readonly<Record<string, Option>> = table({
   "prefer-closest-numa-nodes": { read: parseBool },
   "max-allowable-numa-nodes": {
     gate: "TopologyManagerPolicyBetaOptions",
@@ -48,7 +49,7 @@ const topologyOptions: Readonly<Record<string, Option>> = {
       return count;
     },
   },
-};
+});
 
 function checkCpuOptions(context: RuleContext): void {
   const { config, invalid } = context;

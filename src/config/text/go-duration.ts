@@ -1,8 +1,9 @@
+import { table } from "../../base/index.ts";
 import { quote, TextError } from "./go-text.ts";
 
 const nanosPerMs = 1_000_000;
 
-const unitNanos: Readonly<Record<string, bigint>> = {
+const unitNanos: Readonly<Record<string, bigint>> = table({
   ns: 1n,
   us: 1_000n,
   µs: 1_000n,
@@ -11,7 +12,7 @@ const unitNanos: Readonly<Record<string, bigint>> = {
   s: 1_000_000_000n,
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
-};
+});
 
 const longestNanos = 2n ** 63n - 1n;
 

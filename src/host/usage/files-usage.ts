@@ -1,5 +1,4 @@
 import { lstat, readdir, statfs } from "node:fs/promises";
-import { join } from "node:path";
 
 export interface FileSystemUsage {
   readonly capacityBytes: number;
@@ -21,6 +20,8 @@ export async function readFileSystem(path: string): Promise<FileSystemUsage> {
   };
 }
 
+const slash = Buffer.from("/");
+
 export interface DirectoryUsage {
   readonly bytes: number;
   readonly inodes: number;
@@ -28,7 +29,7 @@ export interface DirectoryUsage {
 
 /**
  * What the files below a directory take on its own file system; a file with several names counts once. Looks at one
- * entry after the other, so that a large tree takes long rather than much.
+ * entry after the other, so that a large tree takes long rather than much. Names are bytes.
  */
 export async function readDirectoryUsage(
   path: string,
@@ -39,7 +40,8 @@ export async function readDirectoryUsage(
   const { dev } = await lstat(path);
   let bytes = 0;
   let inodes = 0;
-  const waiting = [path];
+  const top = Buffer.from(path);
+  const waiting: Buffer[] = [top];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     signal.throwIfAborted();
     const stats = await lstat(next).catch(() => undefined);
@@ -48,15 +50,15 @@ export async function readDirectoryUsage(
       if (seen.has(stats.ino)) continue;
       seen.add(stats.ino);
     }
-    const isTop = next === path;
+    const isTop = next === top;
     if (depth === "all" || !isTop) {
       bytes += stats.blocks * 512;
       inodes++;
     }
     if (!stats.isDirectory() || (depth !== "all" && !isTop)) continue;
-    const entries = await readdir(next, { withFileTypes: true }).catch(() => []);
+    const entries = await readdir(next, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
     const wanted = depth === "all" ? entries : entries.filter((entry) => !entry.isDirectory());
-    for (const { name } of wanted) waiting.push(join(next, name));
+    for (const { name } of wanted) waiting.push(Buffer.concat([next, slash, name]));
   }
   return { bytes, inodes };
 }

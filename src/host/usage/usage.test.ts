@@ -330,10 +330,12 @@ test("files: counted as du counts, deep or only directly in a directory", async 
   const path = join(made.root, "a");
   linkSync(join(path, "one"), join(path, "b/again"));
   mkdirSync(join(path, "b/empty"));
+  // Names are bytes, and need not be text.
+  writeFileSync(Buffer.concat([Buffer.from(`${path}/b/`), Buffer.from([0xff, 0xfe])]), "z".repeat(20_000));
   const [kib] = execFileSync("du", ["-sk", path], { encoding: "utf8" }).split("\t");
   const whole = await readDirectoryUsage(path, "all", never);
   assert.equal(whole.bytes, Number(kib) * 1024);
-  assert.equal(whole.inodes, 5);
+  assert.equal(whole.inodes, 6);
   const shallow = await readDirectoryUsage(path, "files directly in it", never);
   assert.equal(shallow.inodes, 1);
   assert.ok(shallow.bytes < whole.bytes);

@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { configMirrorAnnotation, type Pod } from "../../model/index.ts";
 import { stringAt } from "../json.ts";
 import {
@@ -23,7 +24,7 @@ const readVerbs = ["get", "list", "watch"];
 const ownObjectVerbs = ["get", "create", "update", "patch", "delete"];
 
 /** What nodes may do whatever their name; where an object is written, admission sees to it that it is the node's own. */
-const anyNode: Readonly<Record<string, readonly string[]>> = {
+const anyNode: Readonly<Record<string, readonly string[]>> = table({
   "tokenreviews.authentication.k8s.io": ["create"],
   "subjectaccessreviews.authorization.k8s.io": ["create"],
   "localsubjectaccessreviews.authorization.k8s.io": ["create"],
@@ -39,7 +40,7 @@ const anyNode: Readonly<Record<string, readonly string[]>> = {
   "pods/status": ["patch", "update"],
   "pods/eviction": ["create"],
   "deviceclasses.resource.k8s.io": readVerbs,
-};
+});
 
 /** Nodes may see and change what is theirs: their Node, their lease, their pods and what those refer to. */
 export class NodeAuthorizer {

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type Logger, messageOf, type TaskScope } from "../../base/index.ts";
+import { type Logger, messageOf, type TaskScope, table } from "../../base/index.ts";
 import { type CertificateSigningRequest, jsonEqual } from "../../model/index.ts";
 import { CertificateAuthority, type SigningRequest } from "../auth/certificates.ts";
 import { canonicalHost, isProxyable } from "../hosts.ts";
@@ -12,11 +12,11 @@ const resource = certificateSigningRequests.storage;
 /** The usual lifetime and the longest one, as upstream: who asks for more gets this. */
 const longestLifetimeSeconds = 365 * 24 * 3600;
 
-const signers: Readonly<Record<string, "client" | "server">> = {
+const signers: Readonly<Record<string, "client" | "server">> = table({
   "kubernetes.io/kube-apiserver-client-kubelet": "client",
   "kubernetes.io/kube-apiserver-client": "client",
   "kubernetes.io/kubelet-serving": "server",
-};
+});
 
 export interface SignerParts {
   readonly world: World;

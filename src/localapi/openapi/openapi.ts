@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { resourcesOf, type ServedResource, servedGroups } from "../discovery/served.ts";
 import { json, type Reply } from "../http/reply.ts";
 import type { JsonObject } from "../json.ts";
@@ -127,7 +128,7 @@ function describeField(field: FieldSchema, schemas: Record<string, JsonObject>):
   };
 }
 
-const scalars: Readonly<Record<string, JsonObject>> = {
+const scalars: Readonly<Record<string, JsonObject>> = table({
   any: { type: "object" },
   bytes: { type: "string", format: "byte" },
   boolean: { type: "boolean" },
@@ -138,7 +139,7 @@ const scalars: Readonly<Record<string, JsonObject>> = {
   "int-or-string": { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] },
   time: { type: "string", format: "date-time" },
   "micro-time": { type: "string", format: "date-time" },
-};
+});
 
 function describeValue(type: FieldType, schemas: Record<string, JsonObject>): JsonObject {
   switch (type.form) {

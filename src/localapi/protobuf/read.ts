@@ -1,5 +1,5 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { messageOf } from "../../base/index.ts";
+import { messageOf, table } from "../../base/index.ts";
 import { ApiError, badRequest } from "../api-error.ts";
 import { wireTable } from "../gen/wire.ts";
 import type { JsonObject } from "../json.ts";
@@ -47,12 +47,12 @@ function readEnvelope(bytes: Uint8Array): { apiVersion: string; kind: string; ra
 }
 
 /** Questions that the tables do not have, and what they are a part of. */
-const readAs: Readonly<Record<string, string>> = {
+const readAs: Readonly<Record<string, string>> = table({
   "authorization.v1.SelfSubjectAccessReview": "authorization.v1.SubjectAccessReview",
   "authorization.v1.LocalSubjectAccessReview": "authorization.v1.SubjectAccessReview",
   // It asks without a word.
   "authentication.v1.SelfSubjectReview": "authentication.v1.TokenReview",
-};
+});
 
 /** The type's name in the tables; options of requests belong to no group. */
 function typeNamed(apiVersion: string, kind: string): string | undefined {

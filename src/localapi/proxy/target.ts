@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { goQuote, type Node, type Pod } from "../../model/index.ts";
 import { ApiError, badRequest, notFound } from "../api-error.ts";
 import { nodes, pods } from "../kinds/index.ts";
@@ -103,7 +104,7 @@ export function containerTarget(
   return kubeletTarget(world, pod.spec.nodeName, path);
 }
 
-const kubeletPaths: Readonly<Record<string, string>> = { log: "containerLogs", portforward: "portForward" };
+const kubeletPaths: Readonly<Record<string, string>> = table({ log: "containerLogs", portforward: "portForward" });
 
 function chosenContainer(pod: Pod, asked: string): string {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};

@@ -1,7 +1,8 @@
+import { table } from "../../base/index.ts";
 import type { Kind } from "../kinds/index.ts";
 
 /** What a cluster has for these kinds and this server has not: without a word, people would wait for what never comes. */
-const unmet: Readonly<Record<string, string>> = {
+const unmet: Readonly<Record<string, string>> = table({
   deployments: "no controller makes pods for it",
   replicasets: "no controller makes pods for it",
   statefulsets: "no controller makes pods for it",
@@ -16,7 +17,7 @@ const unmet: Readonly<Record<string, string>> = {
   resourceclaims: "no scheduler allocates devices for it",
   resourcequotas: "nothing counts or limits what it names",
   limitranges: "nothing applies what it says",
-};
+});
 
 const needPods = new Set(["deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs"]);
 

@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import type { Pod } from "../../model/index.ts";
 import { ProblemList } from "../../model/index.ts";
 import { nodeOf } from "../admission/node-restriction.ts";
@@ -11,6 +12,7 @@ import { type ApiObject, keyOf } from "../object.ts";
 import { timestamp, type World } from "../rest/world.ts";
 
 const tokenRequest: Subject = { group: "authentication.k8s.io", plural: "tokenrequests", kind: "TokenRequest" };
+const boundKinds = table({ Pod: pods, Secret: secrets, Node: nodes });
 const shortestSeconds = 600;
 const defaultSeconds = 3600;
 
@@ -73,7 +75,7 @@ function boundObjects(call: SpecialCall, body: unknown, world: World): BoundObje
     throw forbidden(serviceAccounts, call.name, "node requested token not bound to a pod");
   }
   if (kind === undefined) return {};
-  const resource = { Pod: pods, Secret: secrets, Node: nodes }[String(kind)];
+  const resource = boundKinds[String(kind)];
   if (resource === undefined) throw badRequest(`cannot bind token to object of type ${String(kind)}`);
   const key = resource.namespaced ? keyOf(call.namespace, String(name)) : String(name);
   const found = world.store.get(resource.storage, key);

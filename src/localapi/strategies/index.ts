@@ -1,4 +1,5 @@
 // What is special about some kinds; all others are stored as they come.
+import { table } from "../../base/index.ts";
 import type { Kind } from "../kinds/index.ts";
 import type { Strategy } from "../rest/world.ts";
 import { configMapStrategy, secretStrategy } from "./data-objects.ts";
@@ -9,7 +10,7 @@ import { podStrategy } from "./pods.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequestStrategy } from "./signing-requests.ts";
 
-const strategies: Readonly<Record<string, Strategy>> = {
+const strategies: Readonly<Record<string, Strategy>> = table({
   pods: podStrategy,
   nodes: nodeStrategy,
   namespaces: namespaceStrategy,
@@ -23,7 +24,7 @@ const strategies: Readonly<Record<string, Strategy>> = {
   persistentvolumeclaims: claimStrategy,
   persistentvolumes: volumeStrategy,
   resourceslices: resourceSliceStrategy,
-};
+});
 
 const plain: Strategy = {};
 

@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { canonicalQuantity } from "../../model/index.ts";
 import { listAt, objectAt, stringAt } from "../json.ts";
 import type { ApiObject } from "../object.ts";
@@ -53,12 +54,12 @@ export function countOf(...path: readonly string[]): (object: ApiObject) => numb
   return (object) => Object.keys(objectAt(object, ...path)).length;
 }
 
-const modeNames: Readonly<Record<string, string>> = {
+const modeNames: Readonly<Record<string, string>> = table({
   ReadWriteOnce: "RWO",
   ReadOnlyMany: "ROX",
   ReadWriteMany: "RWX",
   ReadWriteOncePod: "RWOP",
-};
+});
 
 export const accessModes =
   (...path: readonly string[]) =>

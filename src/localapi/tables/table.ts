@@ -1,3 +1,4 @@
+import { table as lookupTable } from "../../base/index.ts";
 import type { JsonObject } from "../json.ts";
 import type { Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
@@ -9,7 +10,7 @@ import { podColumns } from "./pod-columns.ts";
 import * as storage from "./storage-columns.ts";
 import * as workload from "./workload-columns.ts";
 
-const columnsByStorage: Readonly<Record<string, readonly Column[]>> = {
+const columnsByStorage: Readonly<Record<string, readonly Column[]>> = lookupTable({
   pods: podColumns,
   nodes: nodeColumns,
   events: eventColumns,
@@ -38,7 +39,7 @@ const columnsByStorage: Readonly<Record<string, readonly Column[]>> = {
   csinodes: storage.csiNodeColumns,
   csidrivers: storage.csiDriverColumns,
   volumeattachments: storage.attachmentColumns,
-};
+});
 
 /** What the rows of a table carry beside their cells. */
 export type IncludedObject = "None" | "Metadata" | "Object";

@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import { dnsLabel, inRange } from "./names.ts";
 import { checkSecretRef, requireFields, type VolumeCheck } from "./volume-fields.ts";
 
@@ -10,7 +11,7 @@ function partitionNumber(partition: number): readonly string[] {
 }
 
 /** Disks of clouds and of storage products that Kubernetes knows by name. */
-export const cloudVolumeChecks: Readonly<Record<string, VolumeCheck>> = {
+export const cloudVolumeChecks: Readonly<Record<string, VolumeCheck>> = table({
   gcePersistentDisk: ({ gcePersistentDisk }, { path }, problems) => {
     const partition = gcePersistentDisk?.partition ?? 0;
     requireFields(gcePersistentDisk, ["pdName"], `${path}.gcePersistentDisk`, problems);
@@ -89,4 +90,4 @@ export const cloudVolumeChecks: Readonly<Record<string, VolumeCheck>> = {
   },
   scaleIO: ({ scaleIO }, { path }, problems) =>
     requireFields(scaleIO, ["gateway", "system", "volumeName"], `${path}.scaleIO`, problems),
-};
+});

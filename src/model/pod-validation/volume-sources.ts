@@ -1,3 +1,4 @@
+import { table } from "../../base/index.ts";
 import type { FCVolumeSource, ISCSIVolumeSource } from "../kube/gen/types.ts";
 import type { ProblemList } from "../problem.ts";
 import { tryParseQuantity } from "../quantity.ts";
@@ -16,7 +17,7 @@ import {
 import { cloudVolumeChecks } from "./volume-sources-cloud.ts";
 
 /** The rules of each kind of volume. When several are given, the first of this table counts as the one meant. */
-export const volumeSourceChecks: Readonly<Record<string, VolumeCheck>> = {
+export const volumeSourceChecks: Readonly<Record<string, VolumeCheck>> = table({
   emptyDir: ({ emptyDir }, { path }, problems) => {
     const limit = emptyDir?.sizeLimit;
     if (limit !== undefined && (tryParseQuantity(limit) ?? -1n) < 0n) {
@@ -105,7 +106,7 @@ export const volumeSourceChecks: Readonly<Record<string, VolumeCheck>> = {
     }
   },
   ...cloudVolumeChecks,
-};
+});
 
 const hostPathTypes: readonly string[] = [
   "",
@@ -122,6 +123,7 @@ const iqnPattern =
   /^iqn\.\d{4}-\d{2}\.([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:.+)?$/;
 const euiPattern = /^eui\.[0-9A-Fa-f]{16}$/;
 const naaPattern = /^naa\.(?:[0-9A-Fa-f]{16}|[0-9A-Fa-f]{32})$/;
+const iscsiPatterns = table({ iqn: iqnPattern, eui: euiPattern, naa: naaPattern });
 
 function checkIscsi(iscsi: ISCSIVolumeSource, volumeName: string, volumePath: string, problems: ProblemList): void {
   const path = `${volumePath}.iscsi`;
@@ -145,7 +147,7 @@ function checkIscsi(iscsi: ISCSIVolumeSource, volumeName: string, volumePath: st
 }
 
 function checkIscsiName(name: string, path: string, problems: ProblemList): void {
-  const pattern = { iqn: iqnPattern, eui: euiPattern, naa: naaPattern }[name.slice(0, 3)];
+  const pattern = iscsiPatterns[name.slice(0, 3)];
   if (pattern === undefined) problems.invalid(path, name, "must be valid format starting with iqn, eui, or naa");
   else if (!pattern.test(name)) problems.invalid(path, name, "must be valid format");
 }

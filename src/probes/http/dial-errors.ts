@@ -1,7 +1,8 @@
+import { table } from "../../base/index.ts";
 import { joinHostPort } from "./url.ts";
 
 // The kubelet's users know, and match on, the words of Go's net package; so these say it the same way.
-const errnoWords: Readonly<Record<string, string>> = {
+const errnoWords: Readonly<Record<string, string>> = table({
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset by peer",
   ECONNABORTED: "software caused connection abort",
@@ -20,7 +21,7 @@ const errnoWords: Readonly<Record<string, string>> = {
   EMFILE: "too many open files",
   ENFILE: "too many open files in system",
   ENOBUFS: "no buffer space available",
-};
+});
 
 /** The errno name of a Node error, if it has one. */
 export function codeOf(error: unknown): string {

@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import { table } from "../../base/index.ts";
 import { type PortMapping, Protocol } from "../../cri/index.ts";
 import type { Container, ContainerPort, IdentifiedPod } from "../../model/index.ts";
 
@@ -28,8 +29,8 @@ function mappingOf(port: ContainerPort): PortMapping {
   };
 }
 
-const protocols: Readonly<Record<string, Protocol>> = {
+const protocols: Readonly<Record<string, Protocol>> = table({
   TCP: Protocol.TCP,
   UDP: Protocol.UDP,
   SCTP: Protocol.SCTP,
-};
+});

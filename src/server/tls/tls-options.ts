@@ -1,20 +1,20 @@
 import type { SecureVersion } from "node:tls";
-import type { Logger } from "../../base/index.ts";
+import { type Logger, table } from "../../base/index.ts";
 
 export interface TlsLimits {
   readonly minVersion: SecureVersion;
   readonly ciphers: string;
 }
 
-const versions: Readonly<Record<string, SecureVersion>> = {
+const versions: Readonly<Record<string, SecureVersion>> = table({
   VersionTLS10: "TLSv1",
   VersionTLS11: "TLSv1.1",
   VersionTLS12: "TLSv1.2",
   VersionTLS13: "TLSv1.3",
-};
+});
 
 /** Go's names of the cipher suites before TLS 1.3, with OpenSSL's. */
-const suites: Readonly<Record<string, string>> = {
+const suites: Readonly<Record<string, string>> = table({
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
   TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
   TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -39,7 +39,7 @@ const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_AES_256_CBC_SHA: "AES256-SHA",
   TLS_RSA_WITH_AES_256_GCM_SHA384: "AES256-GCM-SHA384",
   TLS_RSA_WITH_RC4_128_SHA: "RC4-SHA",
-};
+});
 
 /** The suites of TLS 1.3 are always on: Go does not let them be chosen either. */
 const always = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];

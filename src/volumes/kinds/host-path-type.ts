@@ -1,5 +1,6 @@
 import { constants, type Stats } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
+import { table } from "../../base/index.ts";
 import { isMissing } from "../../host/index.ts";
 
 interface TypeRule {
@@ -8,7 +9,7 @@ interface TypeRule {
   readonly noun: string;
 }
 
-const typeRules: Readonly<Record<string, TypeRule>> = {
+const typeRules: Readonly<Record<string, TypeRule>> = table({
   DirectoryOrCreate: { create: createDirectory, matches: (found) => found.isDirectory(), noun: "directory" },
   Directory: { matches: (found) => found.isDirectory(), noun: "directory" },
   FileOrCreate: { create: createFile, matches: (found) => found.isFile(), noun: "file" },
@@ -16,7 +17,7 @@ const typeRules: Readonly<Record<string, TypeRule>> = {
   Socket: { matches: (found) => found.isSocket(), noun: "socket file" },
   CharDevice: { matches: (found) => found.isCharacterDevice(), noun: "character device" },
   BlockDevice: { matches: (found) => found.isBlockDevice(), noun: "block device" },
-};
+});
 
 /** What must be there according to the type, which may have it made. */
 export async function checkHostPath(path: string, type: string): Promise<void> {

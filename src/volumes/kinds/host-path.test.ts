@@ -92,7 +92,9 @@ test("a file is not made without its directory", async () => {
 });
 
 test("an unknown type and a path with .. are refused", async () => {
-  await assert.rejects(setUp("/tmp", "Pipe"), { message: "Pipe is an invalid volume type" });
+  for (const type of ["Pipe", "constructor", "__proto__", "toString"]) {
+    await assert.rejects(setUp("/tmp", type), { message: `${type} is an invalid volume type` });
+  }
   await assert.rejects(setUp("/a/../b"), { message: "invalid HostPath `/a/../b`: must not contain '..'" });
 });
 

@@ -1,6 +1,7 @@
+import { table } from "../../base/index.ts";
 import { loadSyscalls, mountFlags, mountOf, readMounts } from "../../host/index.ts";
 
-const flagsByOption: Readonly<Record<string, number>> = {
+const flagsByOption: Readonly<Record<string, number>> = table({
   ro: mountFlags.readOnly,
   nosuid: mountFlags.noSuid,
   nodev: mountFlags.noDev,
@@ -8,7 +9,7 @@ const flagsByOption: Readonly<Record<string, number>> = {
   noatime: mountFlags.noAtime,
   nodiratime: mountFlags.noDirAtime,
   relatime: mountFlags.relAtime,
-};
+});
 
 /**
  * Shows a directory or device a second time. What the origin forbids stays forbidden, and the options may forbid more;

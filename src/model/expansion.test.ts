@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ExpansionTooLongError, expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
+import { ExpansionBudget, ExpansionTooLongError, expand, expandStrictly, MissingVariablesError } from "./expansion.ts";
 
 const variables = new Map([
   ["A", "one"],
@@ -27,6 +27,8 @@ for (const [text, expanded] of [
   ["$$(A)", "$(A)"],
   ["$$$(A)", "$one"],
   ["$$$$(A)", "$$(A)"],
+  ["a$$$$b$$$(A)$$", "a$$b$one$"],
+  ["$(UNKNOWN)$$$(A)$(UNKNOWN)", "$(UNKNOWN)$one$(UNKNOWN)"],
   ["$", "$"],
   ["cost: 5$", "cost: 5$"],
   ["$x", "$x"],
@@ -80,4 +82,16 @@ test("values that repeat each other are refused before they fill the memory", ()
   };
   assert.throws(double, ExpansionTooLongError);
   assert.ok(values.size < 20);
+});
+
+test("references beyond what a container can need are refused, known or not, in one text or in many", () => {
+  for (const reference of ["$(A)", "$(EMPTY)", "$(UNKNOWN)", "$()"]) {
+    assert.throws(() => expand(reference.repeat(300_000), lookup), ExpansionTooLongError, reference);
+    const budget = new ExpansionBudget();
+    const many = (): void => {
+      for (let text = 0; text < 300; text++) expand(reference.repeat(1_000), lookup, budget);
+    };
+    assert.throws(many, ExpansionTooLongError, reference);
+    assert.equal(expand(reference.repeat(1_000), lookup), expand(reference, lookup).repeat(1_000));
+  }
 });

@@ -15,7 +15,7 @@ const unitMs: Readonly<Record<string, number>> = table({
 export function parseDuration(text: string): number | undefined {
   const [, sign = "", magnitude = ""] = /^([-+]?)(.*)$/s.exec(text) ?? [];
   if (magnitude === "0") return 0;
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(magnitude)) return undefined;
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(magnitude)) return undefined;
   let total = 0;
   for (const [, amount = "", unit = ""] of magnitude.matchAll(/([\d.]+)([a-zµμ]+)/g)) {
     total += Number(amount) * (unitMs[unit] ?? Number.NaN);

@@ -29,3 +29,14 @@ for (const [text, milli, whole] of [
 for (const text of ["", "x", "1 Gi", "1gi", "1.2.3", "Mi", "1e", "--1", "1K", "0x10", "."]) {
   test(`${JSON.stringify(text)} is no quantity`, () => assert.equal(tryParseQuantity(text), undefined));
 }
+
+test("more digits than anybody has a use for are no quantity, cost nothing and are not repeated", () => {
+  for (const text of ["9".repeat(100_000), `0.${"9".repeat(100_000)}`, `${"9".repeat(100_000)}x`, "1".repeat(257)]) {
+    assert.equal(tryParseQuantity(text), undefined);
+    assert.throws(
+      () => parseQuantity(text),
+      (error) => error instanceof Error && error.message.length < 1_000,
+    );
+  }
+  assert.equal(wholeUnits(parseQuantity(`${"0".repeat(200)}7`)), 7n);
+});

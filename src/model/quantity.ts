@@ -26,10 +26,18 @@ const suffixes: Readonly<Record<string, readonly [bigint, bigint]>> = table({
   Ei: [2n ** 60n, 1n],
 });
 
-const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$/;
+/**
+ * No quantity that the API server writes has more than some thirty characters, and nothing has a use for more digits than
+ * this; computing with hundreds of thousands of them would hold up the event loop.
+ */
+const longestQuantity = 256;
+
+// Each digit can belong to one part only, so that nothing is tried twice.
+const pattern = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$/;
 
 /** The quantity in billionths, or undefined when the text is not a quantity. */
 export function tryParseQuantity(text: string): Nano | undefined {
+  if (text.length > longestQuantity) return undefined;
   const match = pattern.exec(text);
   if (match === null) return undefined;
   const [, sign, digits = "", exponentText, suffix = ""] = match;
@@ -60,10 +68,11 @@ class QuantityError extends Error {
   override readonly name = "QuantityError";
   readonly text: string;
   constructor(text: string) {
+    const shown = text.length > longestQuantity ? `${text.slice(0, longestQuantity)}…` : text;
     super(
-      `${JSON.stringify(text)} is not a quantity; wanted a number with an optional suffix such as 100m, 1.5Gi or 2e3`,
+      `${JSON.stringify(shown)} is not a quantity; wanted a number with an optional suffix such as 100m, 1.5Gi or 2e3`,
     );
-    this.text = text;
+    this.text = shown;
   }
 }
 

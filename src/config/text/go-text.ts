@@ -47,7 +47,7 @@ export function parseVerbosity(text: string): number {
 }
 
 export function parseDecimal(text: string): number {
-  if (!/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
+  if (!/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
     throw new TextError(`strconv.ParseFloat: parsing ${quote(text)}: invalid syntax`);
   }
   return Number(text);

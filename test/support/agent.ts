@@ -212,7 +212,7 @@ export function isReady(pod: Pod): boolean {
   return pod.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

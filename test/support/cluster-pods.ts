@@ -73,8 +73,8 @@ export class ClusterPods {
     await eventually(async () => (await this.pod(name)) === undefined, `${name} is gone`, timeoutMs);
   }
 
-  /** Follows the pods of the API, and remembers those that are gone as they were last. */
-  async watch(): Promise<PodWatch> {
+  /** Follows the pods of the API, and remembers those that are gone as they were last; `onSeen` hears of each change. */
+  async watch(onSeen: (pod: Pod) => void = () => {}): Promise<PodWatch> {
     const scope = new TaskScope();
     const informer = new Informer<Pod>(
       { resource: resources.pods, namespace: "default", keep: withoutManagedFields },
@@ -84,6 +84,7 @@ export class ClusterPods {
     const note = (pod: Pod): void => {
       const name = pod.metadata?.name ?? "";
       history.set(name, [...(history.get(name) ?? []), pod]);
+      onSeen(pod);
     };
     informer.onChange(({ object }) => note(object));
     scope.spawn("watch", (signal) => informer.run(signal));

@@ -391,6 +391,26 @@ describe("TLS", () => {
     assert.equal(body.toString(), "2.0 web.example");
   });
 
+  test("answers that are not yet the answer, and pushes, do not go on for ever", async () => {
+    const secure = createSecureServer({ ...credentials, allowHTTP1: false });
+    let pushed = 0;
+    secure.on("stream", (stream, { ":path": path }) => {
+      stream.on("error", () => {});
+      if (stream.pushAllowed) pushed++;
+      const count = path === "/few" ? 3 : 200;
+      for (let index = 0; index < count; index++) stream.additionalHeaders({ ":status": 103, link: "x" });
+      if (path !== "/many") stream.respond({ ":status": 200 });
+      if (path === "/few") stream.end("ok");
+    });
+    await using server = await serve(secure as unknown as TcpServer);
+    assert.equal((await get(server.port, { scheme: "https", path: "/few" })).status, 200);
+    for (const path of ["/many", "/many-and-one"]) {
+      const { message } = await failureOf(get(server.port, { scheme: "https", path, timeoutMs: 60_000 }));
+      assert.match(message, /too many 1xx informational responses$/);
+    }
+    assert.equal(pushed, 0);
+  });
+
   test("a server that speaks plain HTTP is told from one that fails", async () => {
     await using server = await serve(createServer(answer));
     const error = await failureOf(get(server.port, { scheme: "https" }));

@@ -8,6 +8,12 @@ import { type HttpUrl, joinHostPort } from "./url.ts";
 // HTTP/2 knows no such headers and Node refuses to send them.
 const hopByHop = new Set(["connection", "upgrade", "http2-settings", "keep-alive", "proxy-connection", "te"]);
 
+/**
+ * How many answers that are not yet the answer (1xx) a server may send: there is one or two where there is any, each is
+ * taken apart on the event loop, and without a bound there is no end to them.
+ */
+const mostInformational = 10;
+
 /** Sends one GET over a TLS connection whose server chose HTTP/2. */
 export function sendHttp2(
   socket: TLSSocket,
@@ -15,7 +21,11 @@ export function sendHttp2(
   headers: RequestHeaders,
   signal: AbortSignal,
 ): Promise<Reply> {
-  const session = connect(`https://${joinHostPort(url.hostname, url.port)}`, { createConnection: () => socket });
+  const session = connect(`https://${joinHostPort(url.hostname, url.port)}`, {
+    createConnection: () => socket,
+    // Nobody would read what a server pushes.
+    settings: { enablePush: false },
+  });
   // Without a prototype, as the names are the user's.
   const fields: Record<string, string[]> = Object.create(null);
   for (const [name, value] of headers.fields) {
@@ -53,6 +63,11 @@ export function sendHttp2(
       fail(error);
       return;
     }
+    let informational = 0;
+    stream.on("headers", () => {
+      informational++;
+      if (informational === mostInformational + 1) fail(new Error("http2: too many 1xx informational responses"));
+    });
     stream.on("error", fail);
     stream.on("close", () => fail(new Error("EOF")));
     stream.on("response", (head) => {

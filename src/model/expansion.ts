@@ -1,5 +1,5 @@
 /**
- * How much the values of variables may add to the texts of one container. The kernel starts no program with more than
+ * How much values from elsewhere (annotations, config maps, other variables) may add to the texts of one container. The kernel starts no program with more than
  * 6 MiB of arguments and environment, so what is beyond could never run; but a few variables that repeat each other
  * can grow without end before anybody tries.
  */
@@ -37,7 +37,7 @@ export class ExpansionBudget {
     if (this.#length >= 0) return;
     const limit = `${longestExpansion / 1024 / 1024} MiB`;
     throw new ExpansionTooLongError(
-      `the values of variables written as $(NAME) add up to more than ${limit}; no program can be started so`,
+      `the values of variables, written as $(NAME) or taken from elsewhere, add up to more than ${limit}; no program can be started so`,
     );
   }
 }

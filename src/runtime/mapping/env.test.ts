@@ -226,6 +226,21 @@ test("fields of the pod", async () => {
   });
 });
 
+test("one long value under many names is refused before it fills the memory", async () => {
+  const long = "x".repeat(200_000);
+  const readConfigMap = async (): Promise<ConfigMap> => ({ data: { LONG: long } });
+  const many = (valueFrom: object) => Array.from({ length: 5_000 }, (_, index) => ({ name: `V${index}`, valueFrom }));
+  const key = { configMapKeyRef: { name: "long", key: "LONG" } };
+  const prefixed = Array.from({ length: 5_000 }, (_, index) => ({
+    prefix: `P${index}`,
+    configMapRef: { name: "long" },
+  }));
+  for (const fields of [{ env: many(key) }, { envFrom: prefixed }]) {
+    await assert.rejects(envOf(fields, { readConfigMap }), /add up to more than 8 MiB/);
+  }
+  assert.equal(Object.keys(await shown({ env: many(key).slice(0, 20) }, { readConfigMap })).length, 20);
+});
+
 test("on the host's network the pod's address is the node's", async () => {
   const env = [{ name: "IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }];
   assert.deepEqual(await shown({ env }, { podIps: [] }, { hostNetwork: true }), { IP: "10.0.0.1" });

@@ -33,8 +33,10 @@ export async function containerEnv(
   const ofServices = serviceEnv(pod, context.services);
   const sources = new EnvSources(pod, context, signal);
   const own = new Map<string, ByteText>();
+  const budget = new ExpansionBudget();
   for (const envFrom of container.envFrom ?? []) {
     for (const [key, value] of await sources.all(envFrom)) {
+      budget.spend(value.length);
       own.set(`${envFrom.prefix ?? ""}${key}`, byteTextOf(value));
     }
   }
@@ -42,11 +44,12 @@ export async function containerEnv(
     const text = textOf(name);
     return own.get(text) ?? ofServices.get(text);
   };
-  const budget = new ExpansionBudget();
   for (const variable of container.env ?? []) {
     const value = variable.value
       ? expand(byteTextOf(variable.value), lookup, budget)
       : await referredValue(variable, pod, container, context, sources);
+    // One annotation or key may be named a thousand times.
+    if (value !== undefined && !variable.value) budget.spend(value.length);
     if (value !== undefined) own.set(variable.name, value);
   }
   const missing = [...ofServices].filter(([name]) => !own.has(name));

@@ -11,6 +11,29 @@ import {
 } from "../../model/index.ts";
 import { type Content, ContentError, type ContentFile } from "./content.ts";
 
+/**
+ * What one source may put into a volume. An object of the API has at most 1.5 MiB: beyond this the same value is named again
+ * and again, and thousands of names would fill the memory of the node, which holds these volumes too.
+ */
+const longestSource = 16 * 1024 * 1024;
+
+/** Files of one source, which are refused when they are too much together. */
+class SourceFiles {
+  readonly files = new Map<string, ContentFile>();
+  #left = longestSource;
+
+  add(path: string, file: ContentFile): void {
+    this.#left -= file.bytes.length;
+    if (this.#left < 0) {
+      const limit = `${longestSource / 1024 / 1024} MiB`;
+      throw new ContentError(
+        `the files of one source of the volume have more than ${limit} together; name fewer items`,
+      );
+    }
+    this.files.set(path, file);
+  }
+}
+
 export interface KeySelection {
   readonly items?: readonly KeyToPath[] | undefined;
   readonly optional?: boolean | undefined;
@@ -39,13 +62,13 @@ function select(
   if (items === undefined || items.length === 0) {
     return new Map([...bytes].map(([key, content]) => [key, { bytes: content, mode: defaultMode }]));
   }
-  const files = new Map<string, ContentFile>();
+  const chosen = new SourceFiles();
   for (const { key, path, mode } of items) {
     const content = bytes.get(key);
-    if (content !== undefined) files.set(path, { bytes: content, mode: mode ?? defaultMode });
+    if (content !== undefined) chosen.add(path, { bytes: content, mode: mode ?? defaultMode });
     else if (optional !== true) throw new ContentError(missing(key));
   }
-  return files;
+  return chosen.files;
 }
 
 /** What a pod may know of itself, as files. */
@@ -55,23 +78,23 @@ export function downwardContent(
   defaultMode: number,
   nodeAllocatable: ResourceAmounts,
 ): Content {
-  const files = new Map<string, ContentFile>();
+  const told = new SourceFiles();
   const problems: string[] = [];
   for (const { path, mode, fieldRef, resourceFieldRef } of items) {
+    let text = "";
     try {
       const [container] = pod.spec.containers;
-      let text = "";
       if (fieldRef !== undefined) text = podField(pod, fieldRef.fieldPath, { podIps: [], hostIps: [] });
       else if (resourceFieldRef !== undefined && container !== undefined) {
         text = resourceField(pod, resourceFieldRef, container, nodeAllocatable);
       }
-      files.set(path, { bytes: Buffer.from(text), mode: mode ?? defaultMode });
     } catch (error) {
       problems.push(messageOf(error));
     }
+    told.add(path, { bytes: Buffer.from(text), mode: mode ?? defaultMode });
   }
   if (problems.length > 0) throw new ContentError(together(problems));
-  return files;
+  return told.files;
 }
 
 /** Several problems as Go prints them in one error. */

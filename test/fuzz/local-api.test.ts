@@ -290,7 +290,7 @@ fuzzTest(
         const [admin, node] = [accessOf(await api.adminKubeconfig()), accessOf(await api.nodeKubeconfig("n1"))];
         await Promise.all([admin, admin, admin, node].map((access) => ask(access, run, codes)));
         await systemClock.sleep(50, new AbortController().signal);
-        while (api.watcherCount > 0) await systemClock.sleep(20, AbortSignal.timeout(20_000));
+        await until(() => api.watcherCount === 0, "no watcher is left");
         assert.ok(!api.failed.aborted, String(api.failed.reason));
         using client = new ApiClient(admin);
         shown = await everything(client);

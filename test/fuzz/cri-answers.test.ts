@@ -13,6 +13,7 @@ fuzzTest("a runtime that answers nonsense harms nothing that outlasts it", async
     source: "api",
     answers: (runtime) => oddlyAnswering(runtime, random, oddness),
   });
+  const idleTimers = engine.clock.pendingTimers;
   for (let round = 0; goesOn(); round++) {
     const uids = [`a${round}`, `b${round}`];
     oddness.chance = random.pick([0.02, 0.2, 0.9]);
@@ -27,6 +28,9 @@ fuzzTest("a runtime that answers nonsense harms nothing that outlasts it", async
     await engine.drop(...uids);
     await engine.until("nothing is left", () => engine.running().length === 0, 3_600_000, 1_000);
     await engine.until("no worker is left", () => [...engine.engine.workers.uids()].length === 0, 3_600_000, 1_000);
+    // What a pod waited for is given up with it, within the longest that a call to the runtime may take.
+    await engine.until("no timer is left", () => engine.clock.pendingTimers <= idleTimers, 600_000, 10_000);
+    engine.events.length = 0;
   }
   assert.deepEqual(engine.running(), []);
 });

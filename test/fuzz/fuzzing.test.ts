@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { systemClock } from "../../src/base/index.ts";
 import { FuzzRandom, type FuzzRun, runWatched } from "./fuzzing.ts";
@@ -34,6 +35,55 @@ test("a fuzzer fails by what waits rather than computes", async () => {
 
 test("what a fuzzer does before it goes on is set-up, and may take its time", async () => {
   await runWatched(1, 20_000, () => hog(() => true), standstill);
+});
+
+/** Each holds something, and gives back what lets go of it. */
+const leaking: readonly (readonly [what: string, leak: () => () => void])[] = [
+  [
+    "descriptors",
+    () => {
+      const descriptor = openSync("/dev/null", "r");
+      return () => closeSync(descriptor);
+    },
+  ],
+  [
+    "timers",
+    () => {
+      const over = new AbortController();
+      void systemClock.sleep(600_000, over.signal).catch(() => {});
+      return () => over.abort();
+    },
+  ],
+  [
+    "heapBytes",
+    () => {
+      const held = Array.from({ length: 200_000 }, (_, index) => ({ index }));
+      return () => void held.pop();
+    },
+  ],
+];
+for (const [what, leak] of leaking) {
+  test(`a fuzzer fails by ${what} that it never gives back`, async () => {
+    const held: (() => void)[] = [];
+    const run = async ({ goesOn }: FuzzRun): Promise<void> => {
+      for (let round = 0; round < 20 && goesOn(); round++) {
+        held.push(leak());
+        await systemClock.sleep(0, never);
+      }
+    };
+    try {
+      await assert.rejects(runWatched(1, 60_000, run, { givenBackWithinMs: 200 }), new RegExp(`leaks: .*${what}`));
+    } finally {
+      for (const letGo of held) letGo();
+    }
+  });
+}
+
+test("a fuzzer fails by listeners that nobody takes off", async () => {
+  const run = async ({ goesOn, signal }: FuzzRun): Promise<void> => {
+    for (let count = 0; count < 20 && goesOn(); count++) signal.addEventListener("abort", () => {});
+  };
+  await assert.rejects(runWatched(1, 20_000, run), /leak/);
 });
 
 test("the same seed makes the same choices", () => {

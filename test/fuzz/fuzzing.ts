@@ -1,15 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { systemClock } from "../../src/base/index.ts";
 import { seededRandom } from "../support/seeded-random.ts";
+import { LeakCheck } from "./leaks.ts";
 
 /** What a fuzzer has while it runs. */
 export interface FuzzRun {
   /** The same numbers for the same seed. */
   readonly random: FuzzRandom;
   /**
-   * True until the time is over or something has gone wrong: `while (run.goesOn()) …`. Standstills count from the
-   * first call on: what goes before is set-up, which loads and compiles most of its code.
+   * True until the time is over or something has gone wrong: `while (run.goesOn()) …`. Standstills and leaks count from
+   * the first call on: what goes before is set-up, which loads and compiles most of its code.
    */
   goesOn(): boolean;
   /** Fires when the time is over. */
@@ -19,19 +20,24 @@ export interface FuzzRun {
 export interface FuzzOptions {
   /** Longest time the event loop may be kept by work of ours, on a machine of usual speed; a busy one does not count. */
   readonly standstillMs?: number;
+  /** How long what was in use may take to be given back. */
+  readonly givenBackWithinMs?: number;
 }
 
 /** How late a look at the loop may be because the machine is busy, as a multiple of what our own work may take. */
 const busyMachineFactor = 40;
 const lookEveryMs = 20;
 const defaultStandstillMs = 500;
+/** Connections that only look alive are cut after 10 s, some of them twice. */
+const defaultGivenBackWithinMs = 60_000;
 const defaultSeconds = 20;
 /** Set-up and clean-up beside the fuzzing itself. */
 const aroundItMs = 120_000;
 
 /**
  * Registers a test that runs for NODELET_FUZZ_SECONDS (20) from the seed NODELET_FUZZ_SEED (a new one each time), which
- * it prints. Fails by what `run` throws, and by any exception that nobody caught and any standstill of the event loop.
+ * it prints. Fails by what `run` throws, by any exception that nobody caught, any standstill of the event loop, and any
+ * descriptor, timer, listener or memory that is held more and more.
  */
 export function fuzzTest(name: string, run: (fuzz: FuzzRun) => Promise<void>, options: FuzzOptions = {}): void {
   const seconds = positive(process.env["NODELET_FUZZ_SECONDS"]) ?? defaultSeconds;
@@ -52,7 +58,7 @@ export async function runWatched(
   seed: number,
   ms: number,
   run: (fuzz: FuzzRun) => Promise<void>,
-  { standstillMs = defaultStandstillMs }: FuzzOptions = {},
+  { standstillMs = defaultStandstillMs, givenBackWithinMs = defaultGivenBackWithinMs }: FuzzOptions = {},
 ): Promise<void> {
   const problems: unknown[] = [];
   const over = new AbortController();
@@ -63,16 +69,26 @@ export async function runWatched(
   const onUncaught = (error: unknown): void => note(new Error("nobody caught an exception", { cause: error }));
   process.on("uncaughtException", onUncaught);
   process.on("unhandledRejection", onUncaught);
+  // More listeners of one event than are usual have been forgotten, not wanted.
+  const onWarning = (warning: Error): void => {
+    if (warning.name === "MaxListenersExceededWarning") note(warning);
+  };
+  process.on("warning", onWarning);
+  let leaks: LeakCheck | undefined;
   let watch: StandstillWatch | undefined;
   const deadline = systemClock.after(ms, () => over.abort());
   try {
     const goesOn = (): boolean => {
+      leaks ??= new LeakCheck();
       watch ??= new StandstillWatch(standstillMs, note);
       return !over.signal.aborted;
     };
     await run({ random: new FuzzRandom(seed), goesOn, signal: over.signal });
     // What was begun last may still fail.
     await systemClock.sleep(lookEveryMs, new AbortController().signal);
+    watch?.stop();
+    // One problem is enough: what it left behind is no leak.
+    if (problems.length === 0) await leaks?.check(givenBackWithinMs);
   } catch (error) {
     problems.push(error);
   } finally {
@@ -80,6 +96,7 @@ export async function runWatched(
     watch?.stop();
     process.off("uncaughtException", onUncaught);
     process.off("unhandledRejection", onUncaught);
+    process.off("warning", onWarning);
   }
   if (problems.length === 1) throw problems[0];
   if (problems.length > 1) throw new AggregateError(problems.slice(0, 10), `${problems.length} problems`);
@@ -178,11 +195,6 @@ export class FuzzRandom {
     const characters = [...alphabet];
     return Array.from({ length: this.below(longest + 1) }, () => this.pick(characters)).join("");
   }
-}
-
-/** Descriptors of this process: files, sockets, pipes. To compare before and after. */
-export function openDescriptors(): number {
-  return readdirSync("/proc/self/fd").length;
 }
 
 function positive(text: string | undefined): number | undefined {

@@ -10,7 +10,8 @@ import { connect as connectTls } from "node:tls";
 import { type Logger, silentLogger, systemClock } from "../../src/base/index.ts";
 import { startLocalApi } from "../../src/localapi/index.ts";
 import { type ApiAccess, ApiClient, accessOf, at } from "../contract/api/client.ts";
-import { type FuzzRandom, type FuzzRun, fuzzTest, openDescriptors } from "./fuzzing.ts";
+import { type FuzzRandom, type FuzzRun, fuzzTest } from "./fuzzing.ts";
+import { openDescriptors } from "./leaks.ts";
 
 const container = { name: "main", image: "registry.invalid/none:1" };
 

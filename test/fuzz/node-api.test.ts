@@ -20,7 +20,8 @@ import { eventually } from "../support/agent.ts";
 import { ContainerLogWriter } from "../support/log-writer.ts";
 import { allOn, apiPorts, FakeViews, TestServer } from "../support/node-api.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
-import { type FuzzRandom, fuzzTest, openDescriptors } from "./fuzzing.ts";
+import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
+import { openDescriptors } from "./leaks.ts";
 
 const never = new AbortController().signal;
 setMaxListeners(0, never);

@@ -9,7 +9,8 @@ import { outputLimitBytes } from "../../src/probes/outcome.ts";
 import { probeRunner } from "../../src/probes/run-probe.ts";
 import type { ProbeTarget } from "../../src/probes/target.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
-import { type FuzzRandom, fuzzTest, openDescriptors } from "./fuzzing.ts";
+import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
+import { openDescriptors } from "./leaks.ts";
 
 const atOnce = 16;
 const never = new AbortController().signal;

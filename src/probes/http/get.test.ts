@@ -9,7 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { openDescriptors } from "../../../test/fuzz/fuzzing.ts";
+import { openDescriptors } from "../../../test/fuzz/leaks.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { eventually } from "../../../test/support/volume-node.ts";
 import { systemClock } from "../../base/index.ts";

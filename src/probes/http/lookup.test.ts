@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { openDescriptors } from "../../../test/fuzz/fuzzing.ts";
+import { openDescriptors } from "../../../test/fuzz/leaks.ts";
 import { NameServer } from "../../../test/support/name-server.ts";
 import { HostNames } from "./lookup.ts";
 

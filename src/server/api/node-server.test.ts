@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { Agent, request as ask } from "node:https";
 import { after, describe, test } from "node:test";
-import { openDescriptors } from "../../../test/fuzz/fuzzing.ts";
+import { openDescriptors } from "../../../test/fuzz/leaks.ts";
 import { TestServer } from "../../../test/support/node-api.ts";
 import { RawClient } from "../../../test/support/raw-client.ts";
 import { TestAuthority } from "../../../test/support/test-certificates.ts";

@@ -4,10 +4,9 @@ import { Informer, resources } from "../../src/kube/index.ts";
 import type { Pod } from "../../src/model/index.ts";
 import type { Reply, SeenRequest } from "../support/api-stand-in.ts";
 import { ClientLab, generous } from "../support/client-lab.ts";
-import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
+import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";
 
 const never = new AbortController().signal;
-const saneRounds = 20_000;
 
 fuzzTest("an API server that answers nonsense is followed again as soon as it makes sense", async (fuzz) => {
   const { random } = fuzz;
@@ -37,7 +36,7 @@ fuzzTest("an API server that answers nonsense is followed again as soon as it ma
       server.cutAll();
       const wanted = (): readonly string[] => [...truth.pods.values()].map(identity).sort();
       const seen = (): readonly string[] => informer.list().map(identity).sort();
-      const limit = systemClock.monotonic() + saneRounds;
+      const limit = systemClock.monotonic() + patienceMs;
       while (JSON.stringify(seen()) !== JSON.stringify(wanted()) && systemClock.monotonic() < limit) {
         await systemClock.sleep(5, never);
       }

@@ -10,7 +10,7 @@ import { connect as connectTls } from "node:tls";
 import { type Logger, silentLogger, systemClock } from "../../src/base/index.ts";
 import { startLocalApi } from "../../src/localapi/index.ts";
 import { type ApiAccess, ApiClient, accessOf, at } from "../contract/api/client.ts";
-import { type FuzzRandom, type FuzzRun, fuzzTest } from "./fuzzing.ts";
+import { type FuzzRandom, type FuzzRun, fuzzTest, patienceMs } from "./fuzzing.ts";
 import { openDescriptors } from "./leaks.ts";
 
 const container = { name: "main", image: "registry.invalid/none:1" };
@@ -181,13 +181,10 @@ function anyRequest(random: FuzzRandom): Asked {
   return { method, path: `${place}${query === "" ? "" : `?${query}`}`, body, headers, isWatch };
 }
 
-/** On a busy machine all is answered within this; what is not never will be. */
-const answerWithinMs = 30_000;
-
 /** Resolves when the exchange is over. `events.once` would take an error for the end. */
 function closing(emitter: EventEmitter, what: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = systemClock.after(answerWithinMs, () => reject(new Error(`never answered: ${what}`)));
+    const timer = systemClock.after(patienceMs, () => reject(new Error(`never answered: ${what}`)));
     emitter.once("close", () => {
       timer.cancel();
       resolve();
@@ -314,7 +311,7 @@ fuzzTest(
 );
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = systemClock.monotonic() + answerWithinMs;
+  const deadline = systemClock.monotonic() + patienceMs;
   while (!condition()) {
     assert.ok(systemClock.monotonic() < deadline, `it never came to be that ${what}`);
     await systemClock.sleep(20, new AbortController().signal);

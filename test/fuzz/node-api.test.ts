@@ -20,7 +20,7 @@ import { eventually } from "../support/agent.ts";
 import { ContainerLogWriter } from "../support/log-writer.ts";
 import { allOn, apiPorts, FakeViews, TestServer } from "../support/node-api.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
-import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
+import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";
 import { openDescriptors } from "./leaks.ts";
 
 const never = new AbortController().signal;
@@ -95,9 +95,8 @@ fuzzTest("the node's API outlives whatever its clients do", async (fuzz) => {
   }
 });
 
-/** Connections that only look alive are cut after 10 s, some of them twice. */
 async function clean(what: string, isSo: () => boolean): Promise<void> {
-  await eventually(async () => isSo(), what, 60_000);
+  await eventually(async () => isSo(), what, patienceMs);
 }
 
 function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWriter, url: string): readonly Mount[] {

@@ -9,7 +9,7 @@ import { outputLimitBytes } from "../../src/probes/outcome.ts";
 import { probeRunner } from "../../src/probes/run-probe.ts";
 import type { ProbeTarget } from "../../src/probes/target.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
-import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
+import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";
 import { openDescriptors } from "./leaks.ts";
 
 const atOnce = 16;
@@ -49,7 +49,7 @@ fuzzTest("whatever a container answers to a probe, the probe ends with an outcom
   try {
     await Promise.all(Array.from({ length: atOnce }, prober));
     for (const socket of accepted) socket.destroy();
-    const limit = systemClock.monotonic() + 20_000;
+    const limit = systemClock.monotonic() + patienceMs;
     while (openDescriptors() > before && systemClock.monotonic() < limit) await systemClock.sleep(50, never);
     assert.ok(openDescriptors() <= before, `${openDescriptors()} descriptors, ${before} before`);
   } finally {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Clock, type Logger, Pause, type TaskScope } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
-import type { ImageService, RuntimeService } from "../cri/index.ts";
+import { type ImageService, type RuntimeService, untilAnswered } from "../cri/index.ts";
 import { ImageAgeFile, ImageGc, readImageFs, sandboxImageOf } from "../images/index.ts";
 import type { RecordNodeEvent } from "../model/index.ts";
 
@@ -42,7 +42,9 @@ export interface ImageCollectionParts {
 export async function startImageCollection(parts: ImageCollectionParts, scope: TaskScope): Promise<ImageGc> {
   const { config, runtime, images, clock, log } = parts;
   const { kubelet, flags } = config;
-  const { info } = await runtime.status({ verbose: true }, { signal: scope.signal });
+  const { signal } = scope;
+  const askStatus = () => runtime.status({ verbose: true }, { signal });
+  const { info } = await untilAnswered("which image sandboxes run", askStatus, { clock, log }, signal);
   const sandboxImage = sandboxImageOf(info);
   const collector = new ImageGc(
     {

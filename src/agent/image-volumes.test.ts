@@ -26,21 +26,24 @@ async function startEngine(): Promise<TestEngine> {
     runtime: { unknownImages: "absent" },
     volumeKinds: [imageKind],
     images: (runtime, { clock, ledger, metrics }) => {
-      const started: Promise<StartedImages> = startImages({
-        config,
-        images: runtime.images,
-        runtime: { name: "containerd", version: "2.1.0", apiVersion: "v1" },
-        clock,
-        log: silentLogger,
-        ledger,
-        recordEvent() {},
-        metrics: metrics.images,
-        surroundings: { workDir: "/", homeDir: undefined, environment: {} },
-        onUse() {},
-        pullSecrets: async () => [],
-        runtimeHandlerOf: () => "",
-        serviceAccounts: undefined,
-      });
+      const started: Promise<StartedImages> = startImages(
+        {
+          config,
+          images: runtime.images,
+          runtime: { name: "containerd", version: "2.1.0", apiVersion: "v1" },
+          clock,
+          log: silentLogger,
+          ledger,
+          recordEvent() {},
+          metrics: metrics.images,
+          surroundings: { workDir: "/", homeDir: undefined, environment: {} },
+          onUse() {},
+          pullSecrets: async () => [],
+          runtimeHandlerOf: () => "",
+          serviceAccounts: undefined,
+        },
+        new AbortController().signal,
+      );
       return {
         prefetchImage() {},
         ensureImage: async (...args) => (await started).ensureImage(...args),

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Clock, type Ledger, type Logger, messageOf } from "../base/index.ts";
 import type { AgentConfig } from "../config/index.ts";
-import type { ImageService, PodSandboxConfig, RuntimeIdentity } from "../cri/index.ts";
+import { type ImageService, type PodSandboxConfig, type RuntimeIdentity, untilAnswered } from "../cri/index.ts";
 import {
   CredentialPlugin,
   Credentials,
@@ -64,10 +64,10 @@ export interface StartedImages extends Pick<StarterPorts, "ensureImage" | "prefe
 }
 
 /** Connects pulling to the starts of containers. */
-export async function startImages(parts: ImageParts): Promise<StartedImages> {
+export async function startImages(parts: ImageParts, signal: AbortSignal): Promise<StartedImages> {
   const { config, clock, ledger } = parts;
   const { kubelet, gates } = config;
-  const access = await imageAccess(parts);
+  const access = await imageAccess(parts, signal);
   const puller = new ImagePuller(
     {
       serializeImagePulls: kubelet.serializeImagePulls,
@@ -154,7 +154,10 @@ async function credentials({ config, clock, log, surroundings, ...more }: ImageP
   );
 }
 
-async function imageAccess({ config, clock, log, images }: ImageParts): Promise<ImageAccess | undefined> {
+async function imageAccess(
+  { config, clock, log, images }: ImageParts,
+  signal: AbortSignal,
+): Promise<ImageAccess | undefined> {
   if (!config.gates.enabled("KubeletEnsureSecretPulledImages")) return undefined;
   const { imagePullCredentialsVerificationPolicy: type, preloadedImagesVerificationAllowlist: allowlist } =
     config.kubelet;
@@ -164,7 +167,8 @@ async function imageAccess({ config, clock, log, images }: ImageParts): Promise<
       : { type: type === "" ? "NeverVerifyPreloadedImages" : type };
   const records = new PullRecords(join(config.flags.rootDir, "image_manager"));
   const access = new ImageAccess(policy, { records, clock, log });
-  const { images: present } = await images.listImages({ filter: undefined });
+  const listImages = () => images.listImages({ filter: undefined }, { signal });
+  const { images: present } = await untilAnswered("which images are there", listImages, { clock, log }, signal);
   await access.recover(present.map(({ id, repoTags, repoDigests }) => ({ id, names: [...repoTags, ...repoDigests] })));
   return access;
 }

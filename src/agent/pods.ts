@@ -118,35 +118,38 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
   const late: LateParts = {};
   const mux = await startSources({ ...parts, recordEvent: events.pod, hasApi: cluster !== undefined }, scope);
   const runtimeHandlerOf = (pod: IdentifiedPod): string => runtimeHandler(pod, cluster);
-  const images = await startImages({
-    config,
-    images: cri.images,
-    runtime: parts.runtime.identity,
-    clock,
-    log: log.named("images"),
-    ledger,
-    recordEvent: events.pod,
-    surroundings: parts.surroundings,
-    onUse: (imageId) => late.imageGc?.noteWanted(imageId),
-    metrics: metrics.images,
-    runtimeHandlerOf,
-    serviceAccounts:
-      cluster &&
-      pullAccounts({
-        client: cluster.clients.main,
-        requestToken: cluster.requestToken,
-        clock,
-        log: log.named("images"),
-      }),
-    pullSecrets: (pod, signal) =>
-      readPullSecrets(pod, {
-        recordEvent: events.pod,
-        getSecret: async (namespace, name) => {
-          const ref = { kind: "secret", namespace, name } as const;
-          return cluster?.objects.get(ref, "cached", signal).catch(() => undefined);
-        },
-      }),
-  });
+  const images = await startImages(
+    {
+      config,
+      images: cri.images,
+      runtime: parts.runtime.identity,
+      clock,
+      log: log.named("images"),
+      ledger,
+      recordEvent: events.pod,
+      surroundings: parts.surroundings,
+      onUse: (imageId) => late.imageGc?.noteWanted(imageId),
+      metrics: metrics.images,
+      runtimeHandlerOf,
+      serviceAccounts:
+        cluster &&
+        pullAccounts({
+          client: cluster.clients.main,
+          requestToken: cluster.requestToken,
+          clock,
+          log: log.named("images"),
+        }),
+      pullSecrets: (pod, signal) =>
+        readPullSecrets(pod, {
+          recordEvent: events.pod,
+          getSecret: async (namespace, name) => {
+            const ref = { kind: "secret", namespace, name } as const;
+            return cluster?.objects.get(ref, "cached", signal).catch(() => undefined);
+          },
+        }),
+    },
+    scope.signal,
+  );
   late.imageGc = await startImageCollection(
     {
       config,

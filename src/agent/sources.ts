@@ -44,7 +44,7 @@ export async function startSources(
     deliver: (pods, signal) => mux.set(source, pods, signal),
   });
   if (sources.includes("file")) {
-    const started = await listStaticPods(parts.cri.runtime, log, scope.signal);
+    const started = await listStaticPods(parts.cri.runtime, { clock, log }, scope.signal);
     const adoption = new StaticPodAdoption(started, join(flags.rootDir, "nodelet", "adopted-static-pods.json"), log);
     await adoption.restore();
     const file = new FileSource(

@@ -1,5 +1,5 @@
-import { type Logger, messageOf } from "../base/index.ts";
-import { ContainerState, PodSandboxState, type RuntimeService } from "../cri/index.ts";
+import type { Clock, Logger } from "../base/index.ts";
+import { ContainerState, PodSandboxState, type RuntimeService, untilAnswered } from "../cri/index.ts";
 import { configSourceAnnotation } from "../model/index.ts";
 import { parseContainerAnnotations, runtimeLabels } from "../runtime/index.ts";
 import type { StartedPod } from "../sources/index.ts";
@@ -34,19 +34,12 @@ export async function listStartedPods(runtime: RuntimeService, signal: AbortSign
     });
 }
 
-/** Those that were started from manifest files. */
+/** Those that were started from manifest files. Waits for the runtime: what it does not tell would be started anew. */
 export async function listStaticPods(
   runtime: RuntimeService,
-  log: Logger,
+  ports: { readonly clock: Clock; readonly log: Logger },
   signal: AbortSignal,
 ): Promise<readonly StartedPod[]> {
-  try {
-    return (await listStartedPods(runtime, signal)).filter(({ source }) => source === "file");
-  } catch (error) {
-    signal.throwIfAborted();
-    log.warn("Cannot list what runs; static pods that another agent started will be started anew", {
-      reason: messageOf(error),
-    });
-    return [];
-  }
+  const started = await untilAnswered("what runs", () => listStartedPods(runtime, signal), ports, signal);
+  return started.filter(({ source }) => source === "file");
 }

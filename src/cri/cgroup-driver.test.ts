@@ -40,9 +40,20 @@ test("a runtime that does not know the question leaves the configured driver, as
   assert.equal(asked(), 1);
 });
 
+test("a runtime that goes while it is asked is waited for", async () => {
+  const { driver, asked, clock } = ask([
+    ...Array.from({ length: 100 }, () => unavailable),
+    RuntimeConfigResponse.fromPartial({ linux: { cgroupDriver: CgroupDriver.SYSTEMD } }),
+  ]);
+  await clock.advance(200_000);
+  assert.equal(await driver, "systemd");
+  assert.equal(asked(), 101);
+});
+
 test("other failures are tried three times, two seconds apart, then rise", async () => {
-  const { driver, asked, clock } = ask([unavailable]);
-  const outcome = assert.rejects(driver, unavailable);
+  const failure = new CriError("Internal", "runtimeConfig", "cannot tell");
+  const { driver, asked, clock } = ask([failure]);
+  const outcome = assert.rejects(driver, failure);
   await clock.advance(1_999);
   assert.equal(asked(), 1);
   await clock.advance(1);

@@ -20,7 +20,8 @@ export async function cgroupDriverOf(
     } catch (error) {
       const code = criCodeOf(error);
       if (code === "Unimplemented") return undefined;
-      if (code === undefined || attempt === tries) throw error;
+      // One that has gone since it was found is waited for as one that comes late.
+      if (code === undefined || (attempt >= tries && code !== "Unavailable")) throw error;
       log.warn("the container runtime did not tell its cgroup driver", { attempt, tries, error });
     }
     await clock.sleep(betweenTriesMs, signal);

@@ -11,3 +11,4 @@ export type { ContainerHint, HintSource } from "./hint.ts";
 export type { RuntimeIdentity } from "./identity.ts";
 export { type CriOperation, deadlineMs } from "./operations.ts";
 export type { CallOptions, ImageService, RuntimeService } from "./services.ts";
+export { untilAnswered } from "./until-answered.ts";

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/base/index.ts";
 import {
@@ -12,11 +13,15 @@ import {
   layoutOf,
   type MachineLayout,
   type MachineProcess,
+  machineProcesses,
   type OciImage,
+  removeCgroup,
+  removeNetwork,
   signalProcess,
   startContainerd as startMachineContainerd,
   stopProcess,
   subnetNumber,
+  unmountBelow,
 } from "../../src/cli/machine/index.ts";
 import { claimSlot, releaseSlot, type Slot, sweepSlots } from "./slots.ts";
 
@@ -36,6 +41,8 @@ export interface TestContainerd extends AsyncDisposable {
   restart(): Promise<void>;
   /** Ends containerd as a crash would; `restart` brings it back. */
   kill9(): Promise<void>;
+  /** Leaves what a loss of power would: the files on disk; no process, mount, cgroup or network. `restart` brings it back. */
+  losePower(): Promise<void>;
 }
 
 const forever = new AbortController().signal;
@@ -81,6 +88,18 @@ export async function startContainerd(): Promise<TestContainerd> {
     async kill9() {
       await signalProcess(process, "SIGKILL");
       await endsWithin(process, 10_000, systemClock);
+    },
+    async losePower() {
+      for (const one of await machineProcesses(layout)) {
+        if (one.role !== "containerd" && one.role !== "shim") continue;
+        await signalProcess(one, "SIGKILL");
+        await endsWithin(one, 10_000, systemClock);
+      }
+      await removeCgroup(layout.cgroupRoot, systemClock);
+      await createCgroup(layout.cgroupRoot);
+      await unmountBelow(layout.stateDir);
+      await removeNetwork(layout);
+      for (const directory of [layout.containerdRun, layout.runcRoot]) await rm(directory, { recursive: true });
     },
     [Symbol.asyncDispose]: dispose,
   };

@@ -1,13 +1,14 @@
 // A private machine: a containerd of its own with network and images, made below one directory and removed without a trace.
 export { baseImageNames, buildBaseImages, buildBusyboxImage } from "./base-images.ts";
-export { createCgroup } from "./cgroups.ts";
+export { createCgroup, removeCgroup } from "./cgroups.ts";
 export { run } from "./command.ts";
 export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
 export { criHasImage, criStatus } from "./cri-calls.ts";
 export { isMissing } from "./files.ts";
 export { layoutOf, type MachineLayout } from "./layout.ts";
 export { claimStateDir, type MachineRuntime, readMarker } from "./marker.ts";
-export { chooseSubnet, subnetNumber } from "./network.ts";
+export { unmountBelow } from "./mounts.ts";
+export { chooseSubnet, removeNetwork, subnetNumber } from "./network.ts";
 export { type Blob, buildImage, type ImageRecipe, type OciImage } from "./oci-image.ts";
 export {
   endsWithin,

@@ -67,6 +67,13 @@ export class TestAgent implements AsyncDisposable {
     return this.#child?.exitCode ?? undefined;
   }
 
+  /** How the agent ended, by itself or by somebody's will; undefined while it runs. */
+  get end(): string | undefined {
+    const { exitCode, signalCode } = this.#child ?? { exitCode: null, signalCode: null };
+    if (signalCode !== null) return `by ${signalCode}`;
+    return exitCode === null ? undefined : `with ${exitCode}`;
+  }
+
   /** From the next start on, another build is run: the one whose `bin/nodelet` is below this directory. */
   runFrom(home: string): void {
     this.#program = join(home, "bin", "nodelet");

@@ -51,6 +51,11 @@ export class CgroupWatch implements AsyncDisposable {
     return this.#last.size;
   }
 
+  /** Whether it looks at limits of this pod. */
+  sees(uid: string): boolean {
+    return [...this.#last.keys()].some((path) => path.replaceAll("_", "-").includes(`pod${uid}`));
+  }
+
   async look(): Promise<void> {
     const now = await readLimits(this.#root, this.#uids);
     for (const file of new Set([...this.#last.keys(), ...now.keys()])) {

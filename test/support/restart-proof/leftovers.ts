@@ -6,22 +6,36 @@ import { eventually } from "../agent.ts";
 import type { TestContainerd } from "../containerd.ts";
 import { readLimits } from "./cgroup-watch.ts";
 
-/** What is left of pods on a node that should have none, one line each; gives it time to go. */
+/** What pods leave behind, by the first word of a line; while pods run there is some of each. */
+export const kindsOfRemains = [
+  "sandbox",
+  "container",
+  "directory",
+  "logs",
+  "interface",
+  "address",
+  "mount",
+  "cgroup",
+] as const;
+
+/** What is left of pods on a node that should have none, and in the API, one line each; gives it time to go. */
 export async function leftovers(
   containerd: TestContainerd,
   cri: CriClient,
   patienceMs: number,
+  podsInApi: () => Promise<readonly string[]> = async () => [],
 ): Promise<readonly string[]> {
   let left: readonly string[] = [];
   const isEmpty = async (): Promise<boolean> => {
-    left = await look(containerd, cri);
+    left = [...(await look(containerd, cri)), ...(await podsInApi()).map((name) => `pod ${name} in the API`)];
     return left.length === 0;
   };
   await eventually(isEmpty, "nothing left", patienceMs).catch(() => {});
   return left;
 }
 
-async function look({ layout }: TestContainerd, cri: CriClient): Promise<readonly string[]> {
+/** What there is of pods on the node at this moment. */
+export async function look({ layout }: TestContainerd, cri: CriClient): Promise<readonly string[]> {
   const names = async (kind: string, directory: string): Promise<readonly string[]> => {
     const found = await readdir(directory).catch(() => []);
     return found.map((name) => `${kind} ${name}`);

@@ -1,4 +1,4 @@
-import { type KubeClient, type KubeObject, type Resource, resources } from "../../../src/kube/index.ts";
+import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "../../../src/kube/index.ts";
 import type { Pod, PodSpec } from "../../../src/model/index.ts";
 import type { TestAgent } from "../agent.ts";
 import { type ControlPlane, nodeName } from "./control-plane.ts";
@@ -14,6 +14,7 @@ const workloads: Readonly<Record<"DaemonSet" | "Deployment" | "StatefulSet", Res
   Deployment: { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", scope: "namespace" },
   StatefulSet: { apiVersion: "apps/v1", kind: "StatefulSet", plural: "statefulsets", scope: "namespace" },
 };
+const replicaSets: Resource<Workload> = { ...workloads.Deployment, kind: "ReplicaSet", plural: "replicasets" };
 const place = { namespace: "default" } as const;
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 
@@ -54,14 +55,19 @@ export class Makers {
     const by = this.#whoMakes(maker);
     if (by === "manifest") return await this.#agent.remove(name);
     const resource = by === "administrator" ? resources.pods : workloads[by];
-    await this.#admin.delete(resource, { ...place, name }, { propagationPolicy: "Background" }, soon());
+    const options = { propagationPolicy: "Background" } as const;
+    await this.#admin.delete(resource, { ...place, name }, options, soon()).catch((error: unknown) => {
+      // That it is gone already is the witness's to tell.
+      if (!isNotFound(error)) throw error;
+    });
   }
 
   /**
    * Asks for the end of every steady pod that is still in the API: a collector of garbage whose API server was killed may
-   * forget them, and only what the agent was asked to end can be left by it.
+   * forget them, and only what the agent was asked to end can be left by it. ReplicaSets that are left would replace them.
    */
   async deletePods(): Promise<void> {
+    await this.#admin.deleteCollection(replicaSets, place, { labelSelector: steadyLabel }, soon());
     await this.#admin.deleteCollection(resources.pods, place, { labelSelector: steadyLabel }, soon());
   }
 

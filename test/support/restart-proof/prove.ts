@@ -14,14 +14,14 @@ import { freePort } from "../daemon.ts";
 import { ServingStatus, serveHealth } from "../grpc-health.ts";
 import { Outage } from "../outage.ts";
 import { seededRandom } from "../seeded-random.ts";
-import { CgroupWatch } from "./cgroup-watch.ts";
 import { Churn } from "./churn.ts";
 import { type ControlPlane, findControlPlane, nodeName, startLocalControlPlane } from "./control-plane.ts";
-import { leftovers } from "./leftovers.ts";
+import { kindsOfRemains, leftovers, look } from "./leftovers.ts";
 import { Makers } from "./makers.ts";
+import { Observation } from "./observation.ts";
 import { type Ending, planRounds, type Round } from "./rounds.ts";
 import { flagLabels, gate, laterLabels, type SteadyPod, steadyPods } from "./steady-pods.ts";
-import { differences, type Harm, steadyName, Witness } from "./witness.ts";
+import { differences, steadyName, Witness } from "./witness.ts";
 
 export interface ProofOptions {
   readonly seed: number;
@@ -29,9 +29,19 @@ export interface ProofOptions {
   readonly endings: Readonly<Record<Ending, number>>;
   /** The directory of a control plane that is there already; without it a local API server is started. */
   readonly cluster?: string | undefined;
-  /** The directory of another build, for changes of the binary; without it, a copy of this one elsewhere. */
+  /**
+   * The directory of another build that has the node for a while at each change of the binary; without it, a copy of this
+   * one takes turns with it.
+   */
   readonly otherBuild?: string | undefined;
+  /** Does what must not happen, once the agent has ended for the last time: for tests of the proof itself. */
+  readonly meddle?: ((tools: MeddleTools) => Promise<void>) | undefined;
   readonly report: (line: string) => void;
+}
+
+export interface MeddleTools extends ProofParts {
+  readonly cri: CriClient;
+  readonly observed: Observation;
 }
 
 export interface ProofFigures {
@@ -47,8 +57,9 @@ export interface ProofFigures {
   readonly rejections: number;
   readonly replacements: number;
   readonly otherChanges: number;
+  readonly runtimeChanges: number;
   readonly cgroupChanges: number;
-  /** How often the agent ended although nobody ended it. */
+  /** How often the agent ended although nobody ended it, or failed to end as it should. */
   readonly ownEnds: number;
   readonly left: number;
   readonly seconds: number;
@@ -60,6 +71,7 @@ const home = fileURLToPath(new URL("../../..", import.meta.url));
 const startMs = 180_000;
 const settleMs = 60_000;
 const collectedMs = 15_000;
+const quietMs = 10_000;
 const place = { namespace: "default" } as const;
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 const forever = new AbortController().signal;
@@ -95,7 +107,8 @@ class Proof implements AsyncDisposable {
   readonly #churn: Churn;
   readonly #makers: Makers;
   readonly #builds: string[] = [home];
-  #ownEnds = 0;
+  readonly #ownEnds: string[] = [];
+  #observation: Observation | undefined;
 
   constructor(options: ProofOptions, parts: ProofParts) {
     const { admin, plane, agent, containerd } = parts;
@@ -126,64 +139,122 @@ class Proof implements AsyncDisposable {
     await this.#untilUp(steady);
     report(`${steady.length} pods are up after ${Math.round((systemClock.monotonic() - began) / 1000)} s`);
 
-    this.#witness.begin();
-    const first = this.#witness.pods();
-    const watched = [...first.values()].filter(({ status }) => status?.phase === "Running").map(cgroupUid);
     const weather: Record<string, number> = {};
-    let cgroupChanges: readonly string[] = [];
-    let limitsWatched = 0;
-    {
-      await using cgroups = await CgroupWatch.start(containerd.cgroupRoot, new Set(watched));
-      limitsWatched = cgroups.size;
-      const rounds = planRounds(endings, this.#random, plane.crash === undefined ? [] : ["server crash"]);
-      for (const [index, round] of rounds.entries()) {
-        weather[round.weather] = (weather[round.weather] ?? 0) + 1;
-        await this.#play(round);
-        const isLast = index === rounds.length - 1;
-        if (!round.isHasty || isLast) await this.#settle(first);
-        if (this.#witness.incidents.length > 0) break;
-        report(
-          `${index + 1}/${rounds.length} ${round.ending}, ${round.weather}, after ${Math.round(round.momentMs)} ms: ` +
-            `${cgroups.changes.length} changes of limits`,
-        );
-      }
-      await cgroups.look();
-      cgroupChanges = cgroups.changes;
+    await this.#observe();
+    const { limitsWatched, containers } = this.#sizes();
+    const rounds = planRounds(endings, this.#random, plane.crash === undefined ? [] : ["server crash"]);
+    for (const [index, round] of rounds.entries()) {
+      weather[round.weather] = (weather[round.weather] ?? 0) + 1;
+      const isVisit = round.ending === "another binary" && this.#options.otherBuild !== undefined;
+      await (isVisit ? this.#visit() : this.#play(round));
+      const isLast = index === rounds.length - 1;
+      if (!round.isHasty || isVisit || isLast) await this.#settle();
+      if (this.#harm().length > 0) break;
+      report(`${index + 1}/${rounds.length} ${round.ending}, ${round.weather}, after ${Math.round(round.momentMs)} ms`);
     }
-    this.#witness.end();
+    await this.#options.meddle?.({ ...this.#parts, cri: this.#cri, observed: this.#observed });
+    await this.#observed.cgroups.look();
+    const remains = await look(containerd, this.#cri);
+    const blind = kindsOfRemains.filter((kind) => !remains.some((line) => line.startsWith(kind)));
+    await this.#observed[Symbol.asyncDispose]();
     await this.#churn.end();
     for (const pod of steady) await this.#makers.unmake(pod);
-    if (plane.controllers === "real") {
-      // ReplicaSets would replace pods that are deleted before they are gone themselves.
-      await pause(collectedMs);
-      await this.#makers.deletePods();
-    }
-    const left = await leftovers(containerd, this.#cri, settleMs);
-    if (this.#witness.incidents.length + cgroupChanges.length + left.length > 0) await this.#keepLogs();
-    const count = (harm: Harm): number => this.#witness.incidents.filter((incident) => incident.harm === harm).length;
+    // Controllers are given their time to clear away what they made.
+    if (plane.controllers === "real") await pause(collectedMs);
+    const podsInApi = async (): Promise<readonly string[]> => {
+      const names = this.#witness.names();
+      if (names.length > 0 && plane.controllers === "real") await this.#makers.deletePods();
+      return names;
+    };
+    const left = await leftovers(containerd, this.#cri, settleMs, podsInApi);
+    const incidents = [
+      ...this.#harm(),
+      ...blind.map((kind) => `no ${kind} was seen while pods ran: what is left of them would not be either`),
+      ...left.map((line) => `left: ${line}`),
+    ];
+    if (incidents.length > 0 && this.#options.meddle === undefined) await this.#keepLogs();
     return {
       seed,
       pods: steady.length,
-      containers: [...first.values()].reduce((sum, pod) => sum + (pod.status?.containerStatuses?.length ?? 0), 0),
+      containers,
       endings,
       weather,
       churned: this.#churn.created,
       limitsWatched,
-      restarts: count("restart"),
-      flips: count("flip"),
-      rejections: count("rejection"),
-      replacements: count("replacement"),
-      otherChanges: count("change"),
-      cgroupChanges: cgroupChanges.length,
-      ownEnds: this.#ownEnds,
+      restarts: this.#observed.count("restart"),
+      flips: this.#observed.count("flip"),
+      rejections: this.#observed.count("rejection"),
+      replacements: this.#observed.count("replacement"),
+      otherChanges: this.#observed.count("change"),
+      runtimeChanges: this.#observed.runtime.changes.length,
+      cgroupChanges: this.#observed.cgroups.changes.length,
+      ownEnds: this.#ownEnds.length,
       left: left.length,
       seconds: Math.round((systemClock.monotonic() - began) / 1000),
-      incidents: [
-        ...this.#witness.incidents.map(({ harm, pod, what }) => `${harm} of ${pod}: ${what}`),
-        ...cgroupChanges.map((change) => `cgroup ${change}`),
-        ...left.map((line) => `left: ${line}`),
-      ],
+      incidents,
     };
+  }
+
+  get #observed(): Observation {
+    if (this.#observation === undefined) throw new Error("nobody has begun to observe the pods");
+    return this.#observation;
+  }
+
+  async #observe(): Promise<void> {
+    this.#observation = await Observation.begin(this.#witness, this.#cri, this.#parts.containerd.cgroupRoot);
+  }
+
+  #sizes(): { readonly limitsWatched: number; readonly containers: number } {
+    const { first, cgroups } = this.#observed;
+    const containers = [...first.values()].reduce((sum, pod) => sum + (pod.status?.containerStatuses?.length ?? 0), 0);
+    return { limitsWatched: cgroups.size, containers };
+  }
+
+  /** All that must not have happened so far. */
+  #harm(): readonly string[] {
+    return [...this.#observed.lines(), ...this.#ownEnds];
+  }
+
+  /**
+   * Another build has the node for a while, and hands it back as it is then. What that one does to pods is told, not
+   * judged: it may be an old one with faults that are mended since.
+   */
+  async #visit(): Promise<void> {
+    const { agent } = this.#parts;
+    const { report, otherBuild = home } = this.#options;
+    await agent.kill9();
+    agent.runFrom(otherBuild);
+    await agent.launch();
+    await this.#churn.stir();
+    await this.#untilQuiet();
+    await this.#observed.runtime.look();
+    const seen = this.#observed.lines();
+    report(`the other build did ${seen.length} things to pods${seen.map((line) => `\n  ${line}`).join("")}`);
+    await this.#observed[Symbol.asyncDispose]();
+    await (this.#random() < 0.5 ? agent.kill9() : agent.stop());
+    await this.#observe();
+    agent.runFrom(home);
+    await this.#begin();
+  }
+
+  /** Nothing that matters has changed for a while. */
+  async #untilQuiet(): Promise<void> {
+    let before: ReadonlyMap<string, Pod> = new Map();
+    let sinceMs = systemClock.monotonic();
+    const isQuiet = async (): Promise<boolean> => {
+      const now = this.#witness.pods();
+      const isSame =
+        now.size === before.size &&
+        [...now].every(([name, pod]) => {
+          const was = before.get(name);
+          return was !== undefined && differences(was, pod).length === 0;
+        });
+      if (!isSame) sinceMs = systemClock.monotonic();
+      before = now;
+      await pause(500);
+      return systemClock.monotonic() - sinceMs > quietMs;
+    };
+    await eventually(isQuiet, "the pods come to rest", startMs);
   }
 
   async #play(round: Round): Promise<void> {
@@ -234,14 +305,20 @@ class Proof implements AsyncDisposable {
 
   async #end(ending: Ending): Promise<void> {
     const { agent } = this.#parts;
-    if (agent.exitCode !== undefined) {
-      this.#ownEnds++;
-      return;
-    }
-    if (ending === "SIGTERM") await agent.stop();
-    else await agent.kill9();
+    if (agent.end !== undefined) return await this.#noteOwnEnd();
+    if (ending === "SIGTERM") {
+      const code = await agent.stop();
+      // One that was asked before it listens to signals ends by them.
+      if (code !== 0 && code !== null) await this.#noteOwnEnd();
+    } else await agent.kill9();
     if (ending === "another binary") this.#builds.reverse();
     agent.runFrom(this.#builds[0] ?? home);
+  }
+
+  /** Nobody asked it to end, or not like that. */
+  async #noteOwnEnd(): Promise<void> {
+    const { agent } = this.#parts;
+    this.#ownEnds.push(`the agent ended ${agent.end} by itself:\n${await agent.logTail()}`);
   }
 
   #begin(): Promise<void> {
@@ -249,14 +326,15 @@ class Proof implements AsyncDisposable {
   }
 
   /** The agent answers and shows every steady pod as it was. */
-  async #settle(first: ReadonlyMap<string, Pod>): Promise<void> {
+  async #settle(): Promise<void> {
     const { agent } = this.#parts;
+    const { first, runtime } = this.#observed;
     let unlike: readonly string[] = [];
     const isAsBefore = async (): Promise<boolean> => {
       // What the API has seen happen can't be undone.
-      if (this.#witness.incidents.length > 0) return true;
-      if (agent.exitCode !== undefined) {
-        this.#ownEnds++;
+      if (this.#harm().length > 0) return true;
+      if (agent.end !== undefined) {
+        await this.#noteOwnEnd();
         await this.#begin();
       }
       const shown = await agent.client.pods(AbortSignal.timeout(5_000));
@@ -270,6 +348,7 @@ class Proof implements AsyncDisposable {
     };
     try {
       await eventually(isAsBefore, "the agent shows all pods as before", settleMs);
+      await runtime.look();
     } catch (error) {
       throw new Error([String(error), ...unlike, "the agent's log:", await agent.logTail()].join("\n"));
     }
@@ -327,10 +406,7 @@ class Proof implements AsyncDisposable {
 
   async #prepareBuilds(): Promise<void> {
     const { otherBuild } = this.#options;
-    if (otherBuild !== undefined) {
-      this.#builds.push(otherBuild);
-      return;
-    }
+    if (otherBuild !== undefined) return;
     const copy = join(this.#parts.containerd.stateDir, "other-build");
     await mkdir(copy);
     for (const part of ["bin", "dist", "package.json"])
@@ -341,6 +417,7 @@ class Proof implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#observation?.[Symbol.asyncDispose]();
     this.#cri.close();
     await this.#witness[Symbol.asyncDispose]();
     const { admin, plane } = this.#parts;
@@ -362,11 +439,6 @@ async function startAgent(containerd: TestContainerd, plane: ControlPlane, outag
 /** The agent names a static pod by its own uid, the API by its mirror's. */
 function sameUid(pod: Pod): Pod {
   return { ...pod, metadata: { ...pod.metadata, uid: "" } };
-}
-
-/** The uid that the pod's cgroup is named by. */
-function cgroupUid({ metadata }: Pod): string {
-  return metadata?.annotations?.["kubernetes.io/config.hash"] ?? metadata?.uid ?? "";
 }
 
 function isUp({ becomes }: SteadyPod, pod: Pod | undefined): boolean {

@@ -34,6 +34,7 @@ const exec = (script: string): Probe => ({ ...run(script), ...patient });
 const http = (port: number | string): Probe => ({ httpGet: { path: "/index.html", port }, ...patient });
 const tcp = (port: number): Probe => ({ tcpSocket: { port }, ...patient });
 const startup = (probe: Probe): Probe => ({ ...probe, periodSeconds: 1, failureThreshold: 60 });
+const waitForTerm = "trap 'exit 0' TERM; sleep 1d & wait";
 const cpuAndMemory = (cpu: string, memory: string) => ({ cpu, memory });
 
 /** `count` pods of every kind in turn. */
@@ -158,9 +159,14 @@ const kinds: readonly Kind[] = [
           { name: "about", downwardAPI: { items: [{ path: "name", fieldRef: { fieldPath: "metadata.name" } }] } },
         ],
         containers: [
-          server(kit, "main", {
+          // What it once wrote into its volumes must stay there.
+          shell(kit, "main", `touch /disk/mark /sub/mark /memory/mark; ${waitForTerm}`, {
             env: [{ name: "WORD", valueFrom: { configMapKeyRef: { name: "proof", key: "word" } } }],
-            readinessProbe: exec('test "$WORD" = hello -a -s /settings/word -a -s /secret/word -a -s /about/name'),
+            readinessProbe: exec(
+              'test "$WORD" = hello -a -s /settings/word -a -s /secret/word -a -s /about/name && ' +
+                "test -e /disk/mark -a -e /disk/below/mark -a -e /sub/mark -a -e /memory/mark && " +
+                "test -s /var/run/secrets/kubernetes.io/serviceaccount/token",
+            ),
             volumeMounts: [
               { name: "disk", mountPath: "/disk" },
               { name: "disk", mountPath: "/sub", subPath: "below" },
@@ -280,7 +286,7 @@ function shell({ image }: PodKit, name: string, script: string, more: Partial<Co
 }
 
 function server(kit: PodKit, name: string, more: Partial<Container> = {}): Container {
-  return shell(kit, name, "trap 'exit 0' TERM; sleep 1d & wait", more);
+  return shell(kit, name, waitForTerm, more);
 }
 
 function web(kit: PodKit, port: number, more: Partial<Container> = {}): Container {

@@ -13,7 +13,7 @@ export interface Incident {
   readonly what: string;
 }
 
-/** Watches the steady pods in the API and writes down everything that happens to them. */
+/** Watches the steady pods in the API and writes down everything that happens to them, and whether any other is refused. */
 export class Witness implements AsyncDisposable {
   readonly incidents: Incident[] = [];
   readonly #scope = new TaskScope();
@@ -36,8 +36,15 @@ export class Witness implements AsyncDisposable {
     return new Map(steady.map((pod) => [steadyName(pod) ?? "", pod]));
   }
 
+  /** The names of all pods that the API has. */
+  names(): readonly string[] {
+    return this.#informer.list().map(({ metadata }) => metadata?.name ?? "");
+  }
+
   /** How they are now is how they must stay. */
   begin(): void {
+    this.#seen.clear();
+    this.incidents.splice(0);
     for (const pod of this.pods().values()) this.#seen.set(pod.metadata?.uid ?? "", pod);
     this.#isWatching = true;
   }
@@ -47,8 +54,12 @@ export class Witness implements AsyncDisposable {
   }
 
   #note(type: "added" | "updated" | "deleted", pod: Pod): void {
+    if (!this.#isWatching) return;
     const name = steadyName(pod);
-    if (!this.#isWatching || name === undefined) return;
+    if (name === undefined) {
+      this.#noteOther(pod);
+      return;
+    }
     const uid = pod.metadata?.uid ?? "";
     const was = this.#seen.get(uid);
     if (type === "deleted") this.#seen.delete(uid);
@@ -59,6 +70,14 @@ export class Witness implements AsyncDisposable {
       return;
     }
     for (const { harm, what } of differences(was, pod)) this.incidents.push({ harm, pod: name, what });
+  }
+
+  /** Pods that come and go may crash, but none is to fail before it is asked to end: each is started again. */
+  #noteOther({ metadata, status }: Pod): void {
+    const isRefused = status?.phase === "Failed" && metadata?.deletionTimestamp === undefined;
+    if (!isRefused) return;
+    const what = `${status.reason}: ${status.message}`;
+    this.incidents.push({ harm: "rejection", pod: metadata?.name ?? "", what });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -9,6 +9,7 @@ import {
   loadSyscalls,
   MountInTheWayError,
   mountFlags,
+  readMounts,
   removeTree,
   unmountFlags,
 } from "./index.ts";
@@ -54,6 +55,25 @@ test("a tree deeper than open files and paths allow", async () => {
   held.close();
   await removeTree(root);
   assert.equal(await exists(root), false);
+});
+
+test("directories from far below are not remembered one by one", needsRoot, async () => {
+  const base = await mkdtemp(join(directory, "wide-"));
+  const calls = await loadSyscalls();
+  for (let index = 0; index < 5; index++) {
+    const mounted = join(base, "root", "d/".repeat(99), String(index), "mounted");
+    await mkdir(mounted, { recursive: true });
+    calls.mount("tmpfs", mounted, "tmpfs", 0, "size=64k");
+  }
+  try {
+    // What can't be removed shows where it was put meanwhile.
+    await assert.rejects(removeTree(join(base, "root")), MountInTheWayError);
+    assert.equal((await readdir(base)).length, 1);
+  } finally {
+    for (const { mountPoint } of await readMounts()) {
+      if (mountPoint.startsWith(`${base}/`)) await calls.unmount(mountPoint, unmountFlags.detach);
+    }
+  }
 });
 
 test("a file and a link by themselves", async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { rename, rmdir, unlink } from "node:fs/promises";
+import { mkdir, rename, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { mapAtMost } from "../base/index.ts";
 import { type FileName, HeldDirectory, isMissing, MountCrossedError } from "./held-directory.ts";
@@ -33,9 +33,11 @@ export async function removeTree(path: string): Promise<void> {
 
 /** The same, by its name in a directory; the path of that is for messages. */
 export async function removeTreeIn(held: HeldDirectory, name: FileName, directory: string): Promise<void> {
-  const removal: Removal = { held, deep: [] };
+  const removal: Removal = { held, deep: [], inLast: 0 };
   await removeEntry(removal, held, name, pathOf(directory, name), 0);
   for (let moved = removal.deep.pop(); moved !== undefined; moved = removal.deep.pop()) {
+    // What is moved up from this one must not land in itself, nor in one that was there before it.
+    removal.inLast = mostInOne;
     await removeEntry(removal, held, Buffer.from(moved), join(directory, moved), 0);
   }
 }
@@ -43,9 +45,14 @@ export async function removeTreeIn(held: HeldDirectory, name: FileName, director
 interface Removal {
   /** Holds the tree that is removed. */
   readonly held: HeldDirectory;
-  /** Directories from far below that were moved up beside the tree, to be removed after it. */
+  /** Directories beside the tree into which those from far below were moved, to be removed after it. */
   readonly deep: string[];
+  /** How many are in the last of them. */
+  inLast: number;
 }
+
+// As many as every file system takes; a pod may have millions of directories that deep, and their names are not kept.
+const mostInOne = 10_000;
 
 // One descriptor per level is held open; a pod may have nested directories far deeper than descriptors go.
 const maxDepth = 100;
@@ -145,16 +152,22 @@ function pathOf(directory: string, name: FileName): string {
 }
 
 async function moveUp(removal: Removal, place: Buffer, path: string): Promise<void> {
-  // Not by its own name, which may be as long as names can be, nor by one that another removal beside this one takes.
-  const name = `.removing-${randomUUID()}`;
+  let holder = removal.deep.at(-1);
+  if (holder === undefined || removal.inLast === mostInOne) {
+    // Not by a name that another removal beside this one takes.
+    holder = `.removing-${randomUUID()}`;
+    await mkdir(removal.held.path(holder), { mode: 0o700 });
+    removal.deep.push(holder);
+    removal.inLast = 0;
+  }
   try {
-    await rename(place, removal.held.path(name));
+    // Not by its own name, which may be as long as names can be.
+    await rename(place, Buffer.concat([removal.held.path(holder), Buffer.from(`/${removal.inLast++}`)]));
   } catch (error) {
     // Another mount can't be moved into this one.
     if (isCode(error, "EXDEV")) throw new MountInTheWayError(path);
     throw error;
   }
-  removal.deep.push(name);
 }
 
 function isCode(error: unknown, code: string): boolean {

@@ -26,7 +26,10 @@ const entriesWhenFull = 16;
 
 /** What a walk may hold, whatever the tree is like. */
 export interface WalkLimits {
-  /** So many levels hold a descriptor, or two while they are being read; those above are found again from below. */
+  /**
+   * So many levels hold a descriptor, or two while they are being read; those above are found again from below. As many
+   * of those keep their place in a list that they have not read to its end.
+   */
   readonly levels: number;
   /** Names of directories that wait to be entered, in all levels. */
   readonly names: number;
@@ -76,6 +79,8 @@ class TreeWalk {
   /** From the root, which is held all the time and belongs to the caller, to where we are. */
   readonly #levels: Level[];
   #waiting = 0;
+  /** Levels that were let go and are still being read: who begins anew reads all of a large directory each time. */
+  readonly #keptReaders = new Set<Level>();
 
   constructor(root: HeldDirectory, visitor: TreeVisitor, limits: WalkLimits) {
     this.#visitor = visitor;
@@ -140,11 +145,21 @@ class TreeWalk {
     const far = this.#levels.at(-1 - levels);
     if (far?.held !== undefined && this.#levels.length > levels + 1) {
       far.identity = identityOf(far.held);
-      await stopReading(far);
+      if (far.reader !== undefined) await this.#keepReader(far);
       far.held.close();
       far.held = undefined;
     }
     await this.#visitor.enter?.(child);
+  }
+
+  /** As many as there are levels; those that have come far are dearest to begin anew. */
+  async #keepReader(level: Level): Promise<void> {
+    this.#keptReaders.add(level);
+    if (this.#keptReaders.size <= this.#limits.levels) return;
+    let least = level;
+    for (const kept of this.#keptReaders) if (kept.read < least.read) least = kept;
+    this.#keptReaders.delete(least);
+    await stopReading(least);
   }
 
   async #leave(level: Level, held: HeldDirectory): Promise<void> {
@@ -163,6 +178,7 @@ class TreeWalk {
     const parent = await held.parent();
     if (identityOf(parent) === above.identity) {
       above.held = parent;
+      this.#keptReaders.delete(above);
       return;
     }
     parent.close();
@@ -193,7 +209,11 @@ class TreeWalk {
       level.held = place;
       found.push(level);
     }
-    for (const { waiting } of lost.slice(found.length - 1)) this.#waiting -= waiting.length;
+    for (const level of lost.slice(found.length - 1)) {
+      this.#waiting -= level.waiting.length;
+      this.#keptReaders.delete(level);
+      await stopReading(level);
+    }
     this.#levels.splice(0, this.#levels.length, ...found, leaf);
   }
 }

@@ -137,6 +137,22 @@ test("directories with more directories than the walk remembers are seen whole",
   assert.equal(seen.size, 402);
 });
 
+test("a large directory above deep ones is read once, not anew after each of them", async (t) => {
+  const root = await mkdtemp(join(directory, "comb-"));
+  for (let index = 0; index < 100; index++)
+    await mkdir(join(root, "many", String(index), "a/b/c"), { recursive: true });
+  using held = await HeldDirectory.open(root);
+  const read = t.mock.method(HeldDirectory.prototype, "read");
+  let seen = 0;
+  const entries: TreeVisitor["entries"] = async (_directory, found) => {
+    seen += found.length;
+    return found.map(({ name }) => name);
+  };
+  await walkTree(held, { entries, whenGone: "fail" }, never, { levels: 3, names: 1 });
+  assert.equal(seen, 401);
+  assert.equal(read.mock.callCount(), 402);
+});
+
 test("a directory that is moved away in mid-walk ends the walk through it, not the walk", async () => {
   const root = join(directory, "moving");
   await makeDeep(root, 200, "d");

@@ -40,7 +40,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
   const removal = new ContainerRemoval(logs, { runtime, log });
   const observer = new PodObserver({ runtime, clock });
-  const memory = new PodMemoryFiles({ podsDir, log: log.named("memory") });
+  const memory = new PodMemoryFiles({ podsDir, clock, scope, log: log.named("memory") });
   const runtimeStatus = new RuntimeStatus({ runtime, clock, log, onChange: parts.onRuntimeChange });
   const exec = execThrough(runtime);
   const probes = new Probes({

@@ -3,6 +3,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Logger, saveFile } from "../base/index.ts";
 import type { PodStatus, PodUid } from "../model/index.ts";
+import { LazySync, type LazySyncOptions } from "./lazy-sync.ts";
 import type { PodMemory, PodMemoryPort } from "./ports.ts";
 
 /**
@@ -12,13 +13,15 @@ import type { PodMemory, PodMemoryPort } from "./ports.ts";
 export class PodMemoryFiles implements PodMemoryPort {
   readonly #podsDir: string;
   readonly #log: Logger;
+  readonly #sync: LazySync;
   /** What was handed in last, until it could not be written. */
   readonly #newest = new Map<PodUid, string>();
   readonly #underWay = new Map<PodUid, Promise<void>>();
 
-  constructor(options: { readonly podsDir: string; readonly log: Logger }) {
+  constructor(options: LazySyncOptions & { readonly podsDir: string }) {
     this.#podsDir = options.podsDir;
     this.#log = options.log;
+    this.#sync = new LazySync(options);
   }
 
   load(uid: PodUid): PodMemory {
@@ -59,12 +62,13 @@ export class PodMemoryFiles implements PodMemoryPort {
     const path = this.#path(uid);
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-      // Not forced to the disk, which each status would wait for: an agent that dies leaves it whole, and a loss of
-      // power ends the containers as well.
       if (over) await saveFile(path, text, 0o600);
       else {
+        // An agent that dies leaves it whole. A loss of power may take it back until it is synced, which no status
+        // waits for.
         await writeFile(`${path}.new`, text, { mode: 0o600 });
         await rename(`${path}.new`, path);
+        this.#sync.changed(path);
       }
     } catch (error) {
       this.#newest.delete(uid);
@@ -78,8 +82,8 @@ export class PodMemoryFiles implements PodMemoryPort {
 }
 
 /**
- * That a pod has ended must outlive a loss of power, or it would run again. What is said of a running pod is about
- * containers that don't outlive it either, and is not worth a wait for the disk at every change.
+ * That a pod has ended must outlive a loss of power, or it would run again. What is said of a running pod (restarts,
+ * when it started, its back-off) is worth a sync, but not a wait for one at every change.
  */
 function isOver({ status }: PodMemory): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";

@@ -17,6 +17,8 @@ const burstable = busyboxPod("burstable", idleScript, {
   resources: { requests: { cpu: "100m", memory: "32Mi" }, limits: { cpu: "500m", memory: "96Mi" } },
 });
 const bestEffort = busyboxPod("best-effort", idleScript);
+/** Comes when systemd or its bus are not at their best. */
+const later = { ...guaranteed, metadata: { ...guaranteed.metadata, name: "later" } };
 const names = ["best-effort-vm", "burstable-vm", "guaranteed-vm"];
 
 let machine: VirtualMachine;
@@ -79,8 +81,42 @@ test("the burstable tier follows its pods as they come and go", async () => {
   assert.equal((await readSlices(machine)).get("kubepods-burstable.slice")?.["cpu.weight"], "32");
   const slice = await sliceOf("more-vm", "burstable");
   await agent.removeStaticPod("more");
-  await machine.until("the slice is gone", `! systemctl list-units --all --plain --no-legend | grep -F '${slice}'`);
+  await untilGone(slice);
   await agent.untilReady(names);
+  await assertAll();
+});
+
+test("a bus that is killed and a systemd that is replaced by itself change no slice, and new pods get theirs", async () => {
+  const before = await agent.tasks();
+  await machine.run("kill -9 $(systemctl show --value -p MainPID dbus)");
+  await agent.putStaticPod(later);
+  await agent.untilReady([...names, "later-vm"]);
+  await assertLater();
+  await machine.run("systemctl daemon-reexec");
+  await assertLater();
+  const slice = await sliceOf("later-vm", "guaranteed");
+  await agent.removeStaticPod("later");
+  await untilGone(slice);
+  await agent.untilReady(names);
+  assert.deepEqual(await agent.tasks(), before);
+  await assertAll();
+  assert.equal(await agent.property("NRestarts"), "1", "restarted only when it was killed, above");
+});
+
+test("an agent that starts before the bus does keeps what runs, and starts pods once the bus is there", async () => {
+  const before = await agent.tasks();
+  await machine.run("systemctl stop nodelet && systemctl stop dbus.socket dbus.service && systemctl start nodelet");
+  await agent.untilReady(names);
+  await assertAll();
+  await agent.putStaticPod(later);
+  await machine.run("systemctl start dbus.socket dbus.service");
+  await agent.untilReady([...names, "later-vm"]);
+  await assertLater();
+  const slice = await sliceOf("later-vm", "guaranteed");
+  await agent.removeStaticPod("later");
+  await untilGone(slice);
+  await agent.untilReady(names);
+  assert.deepEqual(await agent.tasks(), before);
   await assertAll();
 });
 
@@ -132,6 +168,16 @@ async function assertAll(): Promise<void> {
     progress(JSON.stringify(Object.fromEntries(slices), undefined, 1));
     throw error;
   }
+}
+
+async function assertLater(): Promise<void> {
+  const slices = await readSlices(machine);
+  assert.deepEqual(slices.get(await sliceOf("later-vm", "guaranteed")), await guaranteedFiles());
+  assertTop(slices, await topFiles());
+}
+
+async function untilGone(slice: string): Promise<void> {
+  await machine.until("the slice is gone", `! systemctl list-units --all --plain --no-legend | grep -F '${slice}'`);
 }
 
 async function guaranteedFiles(): Promise<SliceFiles> {

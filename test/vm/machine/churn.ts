@@ -52,7 +52,12 @@ async function remove(kind, name) {
 }
 const list = async (kind) => JSON.parse((await call("GET", space + "/" + kind)).text).items.map((item) => item.metadata.name);
 if (process.argv[2] === "list") {
-  (async () => console.log(JSON.stringify({ pods: await list("pods"), configmaps: await list("configmaps") })))();
+  // One process that asks until the server answers: to start Node for each try would keep an emulated machine busy.
+  const look = async () => {
+    try { console.log(JSON.stringify({ pods: await list("pods"), configmaps: await list("configmaps") })); }
+    catch { setTimeout(look, 500); }
+  };
+  look();
 } else (async () => {
   const run = process.argv[3];
   for (let i = 0; ; i++) {
@@ -61,7 +66,7 @@ if (process.argv[2] === "list") {
       if (i % 4 === 0) {
         await create("pods", pod("churn-" + run + "-" + i));
         const churned = (await list("pods")).filter((name) => name.startsWith("churn-"));
-        for (const name of churned.slice(0, -2)) await remove("pods", name);
+        for (const name of churned.slice(0, -1)) await remove("pods", name);
         const flip = { ...pod("flip"), spec: { ...pod("flip").spec, nodeName: undefined, containers: [ { ...pod("flip").spec.containers[0], env: [{ name: "TURN", value: run + "-" + i }] } ] } };
         writeFileSync("/etc/kubernetes/flip.new", JSON.stringify(flip), { flush: true });
         renameSync("/etc/kubernetes/flip.new", "/etc/kubernetes/manifests/flip.json");
@@ -81,7 +86,7 @@ export async function installChurn(machine: VirtualMachine): Promise<void> {
   await machine.run("sync");
 }
 
-/** Starts writing; goes on until the power is cut or `stopChurn`. */
+/** Starts writing; goes on until the power is cut. */
 export async function startChurn(machine: VirtualMachine, run: number): Promise<void> {
   await machine.run(`systemd-run --quiet --unit vm-churn node /usr/local/lib/vm-churn.cjs churn ${run}`);
   await machine.until("churn is under way", `grep -q 'made pods churn-${run}-' ${acknowledged}`);
@@ -99,9 +104,7 @@ export async function acknowledgedObjects(machine: VirtualMachine): Promise<read
 }
 
 export async function storedObjects(machine: VirtualMachine): Promise<ReadonlySet<string>> {
-  const listing = "node /usr/local/lib/vm-churn.cjs list";
-  await machine.until("the API server answers", listing);
-  const { pods, configmaps } = JSON.parse(await machine.run(listing));
+  const { pods, configmaps } = JSON.parse(await machine.run("node /usr/local/lib/vm-churn.cjs list"));
   const named = (kind: string, names: readonly string[]): readonly string[] => names.map((name) => `${kind} ${name}`);
   return new Set([...named("pods", pods), ...named("configmaps", configmaps)]);
 }

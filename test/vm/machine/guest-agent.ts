@@ -64,6 +64,12 @@ export class GuestAgent {
     return new Map((items ?? []).map((pod) => [pod.metadata?.name ?? "", pod]));
   }
 
+  /** How often the first container of each pod was restarted, by the pod's name. */
+  async restartCounts(): Promise<ReadonlyMap<string, number>> {
+    const pods = [...(await this.pods())];
+    return new Map(pods.map(([name, { status }]) => [name, status?.containerStatuses?.[0]?.restartCount ?? 0]));
+  }
+
   /** A GET on the agent's local socket. */
   async ask(path: string): Promise<string> {
     return await this.machine.run(

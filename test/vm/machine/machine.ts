@@ -13,6 +13,7 @@ import { makeNodeletDisk } from "./nodelet-disk.ts";
 import { runProgram } from "./program.ts";
 import { progress } from "./progress.ts";
 import { type Hardware, type MachineFiles, qemuArguments } from "./qemu-arguments.ts";
+import { VolatileDisk } from "./volatile-disk.ts";
 
 export interface MachineOptions extends Partial<Hardware> {
   /** For the lines of progress. */
@@ -20,6 +21,8 @@ export interface MachineOptions extends Partial<Hardware> {
   readonly swapMb?: number;
   /** Sizes of empty disks, /dev/vdd and on. */
   readonly extraDisksMb?: readonly number[];
+  /** Its disks have write caches: what was written and not flushed may be lost in a power cut. */
+  readonly volatileDisks?: boolean;
 }
 
 const never = new AbortController().signal;
@@ -36,6 +39,7 @@ export class VirtualMachine implements AsyncDisposable {
   readonly #files: MachineFiles;
   readonly #directory: string;
   readonly #accelerator: Accelerator;
+  readonly #volatileDisks: readonly VolatileDisk[];
   #qemu: ChildProcess | undefined;
   #port = 0;
 
@@ -46,6 +50,7 @@ export class VirtualMachine implements AsyncDisposable {
     files: MachineFiles,
     directory: string,
     accelerator: Accelerator,
+    volatileDisks: readonly VolatileDisk[],
   ) {
     this.name = name;
     this.#hardware = hardware;
@@ -53,6 +58,7 @@ export class VirtualMachine implements AsyncDisposable {
     this.#files = files;
     this.#directory = directory;
     this.#accelerator = accelerator;
+    this.#volatileDisks = volatileDisks;
   }
 
   /** A fresh machine, booted. */
@@ -61,10 +67,11 @@ export class VirtualMachine implements AsyncDisposable {
   }
 
   static async #startOn(base: Base, options: MachineOptions): Promise<VirtualMachine> {
-    const { name, swapMb = 512, extraDisksMb = [], ...hardware } = options;
+    const { name, swapMb = 512, extraDisksMb = [], volatileDisks = false, ...hardware } = options;
     const directory = await claimMachineDirectory(name);
     try {
-      const files = await makeFiles(base, directory, swapMb, extraDisksMb);
+      const plain = await makeFiles(base, directory, swapMb, extraDisksMb);
+      const { files, disks } = volatileDisks ? await served(plain) : { files: plain, disks: [] };
       const accelerator = await findAccelerator(base);
       const machine = new VirtualMachine(
         name,
@@ -73,6 +80,7 @@ export class VirtualMachine implements AsyncDisposable {
         files,
         directory,
         accelerator,
+        disks,
       );
       await machine.boot();
       return machine;
@@ -134,13 +142,17 @@ export class VirtualMachine implements AsyncDisposable {
     if (code !== 0) throw new Error(`${what}: not within ${seconds} s. Last said:\n${output.slice(-4000)}`);
   }
 
-  /** Pulls the plug. Killed, qemu can't even finish the writes that it has begun. */
-  async powerCut(): Promise<void> {
+  /**
+   * Pulls the plug. Killed, qemu can't even finish the writes that it has begun. Of what volatile disks still had in
+   * their caches, the blocks that `survives` picks are there afterwards. Returns how many are not.
+   */
+  async powerCut(survives: () => boolean = () => false): Promise<number> {
     const qemu = this.#qemu;
-    if (qemu === undefined) return;
+    if (qemu === undefined) return 0;
     const exited = once(qemu, "exit");
     qemu.kill("SIGKILL");
     await exited;
+    return this.#volatileDisks.reduce((lost, disk) => lost + disk.losePower(survives), 0);
   }
 
   async shutdown(): Promise<void> {
@@ -189,6 +201,7 @@ export class VirtualMachine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.powerCut();
+    for (const disk of this.#volatileDisks) disk[Symbol.dispose]();
     await rm(this.#directory, { recursive: true, force: true });
   }
 
@@ -230,6 +243,27 @@ async function makeFiles(
       { path: path("nodelet.img"), readonly: true },
       ...[path("swap.img"), ...extra].map((disk) => ({ path: disk })),
     ],
+  };
+}
+
+/** The same disks, those that can be written behind caches. */
+async function served(
+  plain: MachineFiles,
+): Promise<{ readonly files: MachineFiles; readonly disks: readonly VolatileDisk[] }> {
+  const served = await Promise.all(
+    plain.disks.map(async (disk) => ({
+      disk,
+      volatile: disk.readonly === true ? undefined : await VolatileDisk.serve(disk.path),
+    })),
+  );
+  return {
+    files: {
+      ...plain,
+      disks: served.map(({ disk, volatile }) =>
+        volatile === undefined ? disk : { ...disk, socketPath: volatile.socketPath },
+      ),
+    },
+    disks: served.flatMap(({ volatile }) => volatile ?? []),
   };
 }
 

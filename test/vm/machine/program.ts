@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 export async function runProgram(
   program: string,
   args: readonly string[],
-  options: { readonly cwd?: string; readonly input?: string } = {},
+  options: { readonly cwd?: string; readonly input?: string | Buffer } = {},
 ): Promise<string> {
   return await new Promise((resolve, reject) => {
     const child = spawn(program, args, {

@@ -12,9 +12,16 @@ export interface Hardware {
   readonly kernelOptions?: string;
 }
 
+export interface MachineDisk {
+  readonly path: string;
+  readonly readonly?: boolean;
+  /** Where it is served with a write cache that a power cut empties; else qemu opens the file itself. */
+  readonly socketPath?: string;
+}
+
 export interface MachineFiles {
   /** In the order of their names in the guest: /dev/vda, /dev/vdb, … */
-  readonly disks: readonly { readonly path: string; readonly readonly?: boolean }[];
+  readonly disks: readonly MachineDisk[];
   readonly console: string;
 }
 
@@ -30,17 +37,19 @@ export function qemuArguments(
     ...["-nodefaults", "-display", "none", "-serial", `file:${files.console}`],
     // qemu's own reset takes minutes when it emulates: a reboot ends it and we start it anew.
     "-no-reboot",
-    // What the guest has handed over is in the host's memory, which a cut does not touch; what the guest still had in
-    // its own page cache is lost. No promise of the disk is waited for, so that syncs don't slow the tests down.
-    ...files.disks.flatMap(({ path, readonly = false }) => [
-      "-drive",
-      `file=${path},format=raw,if=virtio,cache=unsafe${readonly ? ",readonly=on" : ""}`,
-    ]),
+    ...files.disks.flatMap((disk) => ["-drive", `${drive(disk)},format=raw,if=virtio`]),
     // The guest reaches nothing; we reach its command port.
     ...["-netdev", `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${hostPort}-:${commandPort}`],
     ...["-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci"],
     ...["-kernel", base.kernel, "-initrd", base.initrd, "-append", kernelCommandLine(hardware)],
   ];
+}
+
+function drive({ path, readonly = false, socketPath }: MachineDisk): string {
+  // qemu caches nothing of its own here; the machine's flushes are passed on.
+  if (socketPath !== undefined) return `file=nbd+unix:///?socket=${socketPath},cache=writeback`;
+  // No flush is waited for: it would slow the tests down, and this disk never loses power.
+  return `file=${path},cache=unsafe${readonly ? ",readonly=on" : ""}`;
 }
 
 function topology({ cpus, memoryMb, numa }: Hardware): readonly string[] {

@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { systemClock } from "../../src/base/index.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { acknowledgedObjects, installChurn, startChurn, storedObjects } from "./machine/churn.ts";
+import { diskReport } from "./machine/disk-after-cut.ts";
 import { busyboxPod, GuestAgent, idleScript } from "./machine/guest-agent.ts";
 import { VirtualMachine } from "./machine/machine.ts";
 import { progress } from "./machine/progress.ts";
@@ -18,6 +19,8 @@ const never = new AbortController().signal;
 const longestChurnMs = 25_000;
 /** About as long as services and pods take to come back. */
 const longestRecoveryMs = 40_000;
+/** Moments of each churn at which the disk is also read as a cut would leave it. A boot takes far longer. */
+const looksPerChurn = 10;
 const staticPods = ["first", "second"];
 
 let machine: VirtualMachine;
@@ -47,7 +50,7 @@ test(`${cuts} power cuts while pods come and go (seed ${seed})`, async () => {
   await copyStateFilesAtBoot(machine);
   await agent.putStaticPods(staticPods.map((name) => busyboxPod(name, idleScript)));
   await agent.untilReady(staticPods.map((name) => `${name}-vm`));
-  const totals = { files: 0, objects: 0, lostBlocks: 0 };
+  const totals = { files: 0, objects: 0, lostBlocks: 0, looks: 0 };
   let restarts = await agent.restartCounts();
   const check = async (): Promise<void> => {
     const { files, objects } = await assertUnharmed();
@@ -55,11 +58,22 @@ test(`${cuts} power cuts while pods come and go (seed ${seed})`, async () => {
     totals.files += files;
     totals.objects += objects;
   };
+  const look = async (number: number): Promise<void> => {
+    const { count, problems, objects } = await diskReport(machine, survivesCut(number));
+    assert.deepEqual(problems, [], "lost if the power had failed");
+    totals.files += count;
+    totals.objects += objects;
+    totals.looks++;
+  };
   for (let cut = 1; cut <= cuts; cut++) {
     // One in three hits the machine while it comes up from the cut before.
     const isComingUp = cut > 1 && random() < 1 / 3;
     if (!isComingUp && cut > 1) await check();
     if (!isComingUp) await startChurn(machine, cut);
+    for (let number = 0; !isComingUp && number < looksPerChurn; number++) {
+      await systemClock.sleep((random() * longestChurnMs) / looksPerChurn, never);
+      await look(cut * 1000 + number);
+    }
     const afterMs = random() * (isComingUp ? longestRecoveryMs : longestChurnMs);
     await systemClock.sleep(afterMs, never);
     const lostBlocks = await machine.powerCut(survivesCut(cut));
@@ -69,10 +83,9 @@ test(`${cuts} power cuts while pods come and go (seed ${seed})`, async () => {
     await machine.boot();
   }
   await check();
-  const { files, objects, lostBlocks } = totals;
-  progress(
-    `${cuts} cuts, ${lostBlocks} blocks lost, ${files} state files read, ${objects} acknowledged objects looked for: all there`,
-  );
+  const { files, objects, lostBlocks, looks } = totals;
+  progress(`${cuts} cuts, ${lostBlocks} blocks lost, and ${looks} looks at what other cuts would leave`);
+  progress(`${files} state files read, ${objects} acknowledged objects looked for: all there`);
 });
 
 /** A disk may have written none of its cache, all of it, or any part. */

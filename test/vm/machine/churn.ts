@@ -1,7 +1,7 @@
 import { baseImageNames } from "../../../src/cli/machine/index.ts";
 import type { VirtualMachine } from "./machine.ts";
 
-const acknowledged = "/var/lib/vm-acknowledged";
+export const acknowledgedFile = "/var/lib/vm-acknowledged";
 
 /**
  * Keeps agent and API server writing: objects made and removed at the API, a static pod rewritten. Notes on the disk, and
@@ -29,7 +29,7 @@ function call(method, path, body) {
   });
 }
 function note(line) {
-  const file = openSync("${acknowledged}", "a");
+  const file = openSync("${acknowledgedFile}", "a");
   appendFileSync(file, line + "\\n");
   fsyncSync(file);
   closeSync(file);
@@ -89,13 +89,17 @@ export async function installChurn(machine: VirtualMachine): Promise<void> {
 /** Starts writing; goes on until the power is cut. */
 export async function startChurn(machine: VirtualMachine, run: number): Promise<void> {
   await machine.run(`systemd-run --quiet --unit vm-churn node /usr/local/lib/vm-churn.cjs churn ${run}`);
-  await machine.until("churn is under way", `grep -q 'made pods churn-${run}-' ${acknowledged}`);
+  await machine.until("churn is under way", `grep -q 'made pods churn-${run}-' ${acknowledgedFile}`);
 }
 
 /** What the API server answered to and was not asked to remove since; kinds with names. */
 export async function acknowledgedObjects(machine: VirtualMachine): Promise<readonly string[]> {
+  return acknowledgedIn(await machine.run(`cat ${acknowledgedFile}`));
+}
+
+export function acknowledgedIn(notes: string): readonly string[] {
   const kept = new Set<string>();
-  for (const line of (await machine.run(`cat ${acknowledged}`)).split("\n")) {
+  for (const line of notes.trimEnd().split("\n")) {
     const [what, kind, name] = line.split(" ");
     if (what === "made") kept.add(`${kind} ${name}`);
     if (what === "removing") kept.delete(`${kind} ${name}`);

@@ -155,6 +155,19 @@ export class VirtualMachine implements AsyncDisposable {
     return this.#volatileDisks.reduce((lost, disk) => lost + disk.losePower(survives), 0);
   }
 
+  /** Lets `work` look at the root disk as a power cut now would leave it, while the machine goes on. */
+  async withDiskAfterCut<T>(survives: () => boolean, work: (path: string) => Promise<T>): Promise<T> {
+    const [root] = this.#volatileDisks;
+    if (root === undefined) throw new Error("the machine has no volatile disks");
+    const copy = join(this.#directory, "after-cut.img");
+    try {
+      await root.copyAfterCut(copy, survives);
+      return await work(copy);
+    } finally {
+      await rm(copy, { force: true });
+    }
+  }
+
   async shutdown(): Promise<void> {
     await this.#leave("poweroff");
   }

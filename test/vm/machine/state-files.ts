@@ -40,13 +40,14 @@ export async function stateFilesReport(machine: VirtualMachine): Promise<StateFi
   const directory = await mkdtemp(join(tmpdir(), "nodelet-vm-state-"));
   try {
     await runProgram("tar", ["--extract", "--directory", directory], { input: archive });
-    return await judge(directory);
+    return await judgeStateFiles(directory);
   } finally {
     await rm(directory, { recursive: true });
   }
 }
 
-async function judge(directory: string): Promise<StateFilesReport> {
+/** Reads all state files below a directory, where they have the paths they have in the machine. */
+export async function judgeStateFiles(directory: string): Promise<StateFilesReport> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const problems: string[] = [];
@@ -56,7 +57,8 @@ async function judge(directory: string): Promise<StateFilesReport> {
     // What is said of a pod that runs, and of its probes, is not waited for; unreadable, it counts as absent.
     const isOfPod = /\/pods\/[^/]+\/nodelet(-probes)?\.json$/.test(path);
     const isJson = /\.(json|kubeconfig)$|image_manager|checkpoint|config\.yaml$/.test(path) && !isOfPod;
-    if (!isPem && !isJson) continue;
+    const isTheirs = /\/pods\/[^/]+\/(volumes|containers|plugins)\//.test(path);
+    if ((!isPem && !isJson) || isTheirs) continue;
     count++;
     const text = await readFile(path, "utf8");
     const wrong = isPem ? pemFault(text) : jsonFault(text);

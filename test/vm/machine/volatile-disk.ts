@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { type BlockRequest, NbdConnection } from "./nbd.ts";
+import { runProgram } from "./program.ts";
 
 const blockBytes = 4096;
 
@@ -10,6 +11,7 @@ const blockBytes = 4096;
  */
 export class VolatileDisk implements Disposable {
   readonly socketPath: string;
+  readonly #path: string;
   readonly #file: number;
   readonly #bytes: number;
   readonly #server: Server;
@@ -19,6 +21,7 @@ export class VolatileDisk implements Disposable {
 
   private constructor(path: string) {
     this.socketPath = `${path}.sock`;
+    this.#path = path;
     this.#file = openSync(path, "r+");
     this.#bytes = fstatSync(this.#file).size;
     this.#server = createServer((socket) => this.#serve(socket));
@@ -47,6 +50,20 @@ export class VolatileDisk implements Disposable {
     }
     this.#cache.clear();
     return lost;
+  }
+
+  /** Makes a file as the disk's would be after a power cut now. The machine waits for its disk meanwhile. */
+  async copyAfterCut(target: string, survives: () => boolean): Promise<void> {
+    for (const socket of this.#connections) socket.pause();
+    try {
+      const survivors = [...this.#cache].filter(() => survives());
+      await runProgram("cp", ["--sparse=always", "--reflink=auto", this.#path, target]);
+      const file = openSync(target, "r+");
+      for (const [block, content] of survivors) writeSync(file, content, 0, content.length, block * blockBytes);
+      closeSync(file);
+    } finally {
+      for (const socket of this.#connections) socket.resume();
+    }
   }
 
   #serve(socket: Socket): void {

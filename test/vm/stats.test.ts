@@ -12,7 +12,7 @@ interface Measured {
   readonly cpu: { readonly usageCoreNanoSeconds: number; readonly usageNanoCores: number; readonly psi: Pressure };
   readonly memory: { readonly workingSetBytes: number; readonly rssBytes: number; readonly psi: Pressure };
   readonly io: { readonly psi: Pressure };
-  readonly swap: { readonly swapUsageBytes: number };
+  readonly swap: { readonly swapUsageBytes: number; readonly swapAvailableBytes: number };
 }
 interface Summary {
   readonly node: Measured & { readonly systemContainers: readonly { readonly name: string }[] };
@@ -24,10 +24,11 @@ interface Summary {
 }
 
 const busyMb = 8;
+const swapMb = 512;
 let machine: VirtualMachine;
 let agent: GuestAgent;
 before(async () => {
-  machine = await VirtualMachine.start({ name: "stats" });
+  machine = await VirtualMachine.start({ name: "stats", swapMb });
   agent = await GuestAgent.start(machine);
   // Holds memory of its own and burns more of a processor than it may have.
   const script = `head -c ${busyMb * 2 ** 20} /dev/zero > /dev/shm/held; while :; do :; done`;
@@ -68,6 +69,17 @@ test("pressure figures are there for node, pod and container, and show who is he
   }
   // Held to a tenth of a processor, it waits most of the time.
   assert.ok(busy.cpu.psi.some.total > 10 * idle.cpu.psi.some.total, JSON.stringify([busy.cpu.psi, idle.cpu.psi]));
+});
+
+test("the machine's swap is told, and no container may use it unless the node shares it out", async () => {
+  const { node } = await summary();
+  assert.ok(node.swap.swapAvailableBytes > 0 && node.swap.swapAvailableBytes <= swapMb * 2 ** 20);
+  for (const [name, pod] of await agent.pods()) {
+    const id = pod.status?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
+    const file = "memory.swap.max";
+    const limit = `cat "$(find /sys/fs/cgroup/kubepods.slice -type d -name 'cri-containerd-${id}.scope')/${file}"`;
+    assert.equal(await machine.run(limit), "0", `${name}: ${file}`);
+  }
 });
 
 test("a container that takes more memory than its limit ends as OOMKilled, swap or not", async () => {

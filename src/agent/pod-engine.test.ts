@@ -489,3 +489,45 @@ test("a readiness gate that somebody else opens makes the pod ready", async () =
   await node.advance(1_000);
   assert.equal(ready(), "True");
 });
+
+test("what the runtime once said wrongly of a container keeps no pod from running", async () => {
+  const wrong = { name: "odd", left: 0 };
+  await using node = await TestEngine.start({
+    source: "api",
+    answers: (runtime) => ({
+      ...runtime,
+      async containerStatus(...words) {
+        const answer = structuredClone(await runtime.containerStatus(...words));
+        if (wrong.left-- > 0 && answer.status?.metadata) answer.status.metadata.name = wrong.name;
+        return answer;
+      },
+    }),
+  });
+  wrong.left = 1;
+  await node.want(enginePod("web"));
+  await node.until("it runs", () => node.phase("web") === "Running", 120_000);
+  assert.deepEqual(node.running(), ["web/main"]);
+});
+
+test("a container's number that the runtime once said wrongly does not keep it from starting again", async () => {
+  let isWrong = true;
+  await using node = await TestEngine.start({
+    source: "api",
+    answers: (runtime) => ({
+      ...runtime,
+      async containerStatus(...words) {
+        const answer = structuredClone(await runtime.containerStatus(...words));
+        const { status } = answer;
+        if (isWrong && status?.metadata?.attempt === 1 && status.finishedAt > 0n) {
+          isWrong = false;
+          status.annotations["io.kubernetes.container.restartCount"] = "0";
+        }
+        return answer;
+      },
+    }),
+  });
+  node.runtime.behave("main", exitsAfter(1_000, 1));
+  await node.want(enginePod("web"));
+  await node.until("it has started again", () => node.container("web", "main").restartCount >= 3);
+  assert.equal(isWrong, false);
+});

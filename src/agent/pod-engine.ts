@@ -80,7 +80,12 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     log: log.named("workers"),
     ledger,
     recordEvent: recordPodEvent,
-    observer: { inspect, latest: (uid) => observer.latest(uid), forget: (uid) => observer.forget(uid) },
+    observer: {
+      inspect,
+      latest: (uid) => observer.latest(uid),
+      doubt: (uid) => observer.doubt(uid),
+      forget: (uid) => observer.forget(uid),
+    },
     statuses,
     starter,
     killer,

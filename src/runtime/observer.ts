@@ -1,5 +1,5 @@
-import { aFewAtOnce, type Clock, mapAtMost } from "../base/index.ts";
-import { type Container, CriError, type PodSandbox, type RuntimeService } from "../cri/index.ts";
+import { aFewAtOnce, type Clock, cutText, mapAtMost } from "../base/index.ts";
+import { type Container, CriError, type CriOperation, type PodSandbox, type RuntimeService } from "../cri/index.ts";
 import type {
   ContainerId,
   ObservedContainer,
@@ -14,13 +14,14 @@ import { translateContainer, translateContainerState, translateSandbox, translat
 /**
  * Reads what the runtime really has of one pod, and remembers it. A reading costs two filtered lists; the details of
  * a sandbox or container are asked for only when its state differs from the one remembered, because everything else
- * about it is fixed.
+ * about it is fixed, or when what was said of the pod is in doubt.
  */
 export class PodObserver {
   readonly #runtime: RuntimeService;
   readonly #clock: Clock;
   readonly #latest = new Map<PodUid, ObservedPod>();
   readonly #owners = new Map<string, PodUid>();
+  readonly #doubted = new Set<PodUid>();
 
   constructor(ports: { readonly runtime: RuntimeService; readonly clock: Clock }) {
     this.#runtime = ports.runtime;
@@ -46,7 +47,16 @@ export class PodObserver {
     this.#owners.set(id, uid);
   }
 
+  /**
+   * The pod can't go on by what is remembered of it: ask for all details again. A wrong word of the runtime, such as
+   * another name for a container, would otherwise stand for as long as the container.
+   */
+  doubt(uid: PodUid): void {
+    this.#doubted.add(uid);
+  }
+
   forget(uid: PodUid): void {
+    this.#doubted.delete(uid);
     this.#latest.delete(uid);
     for (const [id, owner] of this.#owners) if (owner === uid) this.#owners.delete(id);
   }
@@ -54,6 +64,8 @@ export class PodObserver {
   async inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod> {
     const observedAt = this.#clock.monotonic();
     const previous = this.#latest.get(uid);
+    // A doubt that comes up meanwhile is for the next time.
+    const trusted = this.#doubted.delete(uid) ? undefined : previous;
     const labelSelector = { [runtimeLabels.podUid]: uid };
     const [{ items }, { containers: listed }] = await Promise.all([
       this.#runtime.listPodSandbox({ filter: { id: "", state: undefined, labelSelector } }, { signal }),
@@ -63,8 +75,8 @@ export class PodObserver {
       ),
     ]);
     const [sandboxes, containers] = await Promise.all([
-      mapAtMost(aFewAtOnce, items, (item) => this.#sandbox(item, previous, signal)),
-      mapAtMost(aFewAtOnce, listed, (item) => this.#container(item, previous, signal)),
+      mapAtMost(aFewAtOnce, items, (item) => this.#sandbox(item, trusted, signal)),
+      mapAtMost(aFewAtOnce, listed, (item) => this.#container(item, trusted, signal)),
     ]);
     const known = {
       sandboxes: newestFirst(sandboxes),
@@ -97,7 +109,9 @@ export class PodObserver {
     if (remembered !== undefined && remembered.state === translateSandboxState(item.state)) return remembered;
     return ifFound(async () => {
       const { status } = await this.#runtime.podSandboxStatus({ podSandboxId: item.id, verbose: false }, { signal });
-      return status === undefined ? undefined : translateSandbox(status);
+      if (status === undefined) return undefined;
+      refuseContradiction("podSandboxStatus", item, status);
+      return translateSandbox(status);
     });
   }
 
@@ -110,10 +124,29 @@ export class PodObserver {
     if (remembered !== undefined && remembered.state === translateContainerState(item.state)) return remembered;
     return ifFound(async () => {
       const { status } = await this.#runtime.containerStatus({ containerId: item.id, verbose: false }, { signal });
-      return status === undefined ? undefined : translateContainer(status, item.podSandboxId as SandboxId);
+      if (status === undefined) return undefined;
+      refuseContradiction("containerStatus", item, status);
+      return translateContainer(status, item.podSandboxId as SandboxId);
     });
   }
 }
+
+interface Named {
+  readonly id: string;
+  readonly metadata: { readonly name: string; readonly attempt: number } | undefined;
+}
+
+/** By a container under another name, or of another attempt, the pod would be given a second one beside it. */
+function refuseContradiction(operation: CriOperation, listed: Named, status: Named): void {
+  const describe = ({ id, metadata }: Named): string => `${id} (${metadata?.name}, attempt ${metadata?.attempt})`;
+  const [asked, answered] = [describe(listed), describe(status)];
+  if (asked === answered) return;
+  const problem = `the runtime lists ${asked} and, asked for it, tells of ${answered}; asking again`;
+  throw new CriError("Internal", operation, cutText(problem, longestProblemBytes));
+}
+
+/** Names come from the runtime and may be of any length. */
+const longestProblemBytes = 1_000;
 
 /** Something may vanish between the list and the question about it. */
 async function ifFound<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {

@@ -168,6 +168,8 @@ async function startOne(
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;
+    // Most often the reason is another one; to ask again costs little once per try.
+    if (!(error instanceof StartError && error.reason === "CrashLoopBackOff")) ports.observer.doubt(worker.uid);
     const { reason, message, nextTryAt } = asFailure(error);
     // One that its postStart hook ended did run: as with any that ended, the crash back-off says when it may again.
     const holdMs = reason === "PostStartHookError" ? 0 : errorBackoffMs(noteFailure(worker, container.name));

@@ -284,6 +284,7 @@ export class PodWorkers {
   #failed(worker: Worker, error: unknown): SyncOutcome {
     const message = messageOf(error);
     worker.stale = true;
+    this.#ports.observer.doubt(worker.uid);
     worker.failures++;
     // Who makes the volumes tries again at its own pace and has said why; nothing is won by being earlier.
     if (error instanceof VolumeError && error.nextTryAt !== undefined) {

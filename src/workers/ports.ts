@@ -57,6 +57,8 @@ export type SyncOperation = "create" | "update" | "sync" | "kill" | "terminated"
 export interface PodObserverPort {
   latest(uid: PodUid): ObservedPod | undefined;
   inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
+  /** What is remembered of the pod may be wrong. */
+  doubt(uid: PodUid): void;
   forget(uid: PodUid): void;
 }
 

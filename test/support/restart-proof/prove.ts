@@ -229,7 +229,7 @@ class Proof implements AsyncDisposable {
     await this.#untilQuiet();
     await this.#observed.runtime.look();
     const seen = this.#observed.lines();
-    report(`the other build did ${seen.length} things to pods${seen.map((line) => `\n  ${line}`).join("")}`);
+    report(`the other build did ${seen.length} things to pods, such as: ${seen[0] ?? "none"}`);
     await this.#observed[Symbol.asyncDispose]();
     await (this.#random() < 0.5 ? agent.kill9() : agent.stop());
     await this.#observe();

@@ -19,6 +19,8 @@ export class Witness implements AsyncDisposable {
   readonly #scope = new TaskScope();
   readonly #informer: Informer<Pod>;
   readonly #seen = new Map<string, Pod>();
+  /** Failed before anybody watched: another build has refused them, and what becomes of them is no harm. */
+  readonly #lost = new Set<string>();
   #isWatching = false;
 
   constructor(admin: KubeClient) {
@@ -32,7 +34,10 @@ export class Witness implements AsyncDisposable {
 
   /** The steady pods as the API has them, by the name the proof gave them. */
   pods(): ReadonlyMap<string, Pod> {
-    const steady = this.#informer.list().filter((pod) => steadyName(pod) !== undefined);
+    const steady = this.#informer.list().filter((pod) => {
+      const name = steadyName(pod);
+      return name !== undefined && !this.#lost.has(name);
+    });
     return new Map(steady.map((pod) => [steadyName(pod) ?? "", pod]));
   }
 
@@ -45,6 +50,7 @@ export class Witness implements AsyncDisposable {
   begin(): void {
     this.#seen.clear();
     this.incidents.splice(0);
+    for (const [name, { status }] of this.pods()) if (status?.phase === "Failed") this.#lost.add(name);
     for (const pod of this.pods().values()) this.#seen.set(pod.metadata?.uid ?? "", pod);
     this.#isWatching = true;
   }
@@ -60,6 +66,7 @@ export class Witness implements AsyncDisposable {
       this.#noteOther(pod);
       return;
     }
+    if (this.#lost.has(name)) return;
     const uid = pod.metadata?.uid ?? "";
     const was = this.#seen.get(uid);
     if (type === "deleted") this.#seen.delete(uid);

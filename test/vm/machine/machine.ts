@@ -69,9 +69,11 @@ export class VirtualMachine implements AsyncDisposable {
   static async #startOn(base: Base, options: MachineOptions): Promise<VirtualMachine> {
     const { name, swapMb = 512, extraDisksMb = [], volatileDisks = false, ...hardware } = options;
     const directory = await claimMachineDirectory(name);
+    let disks: readonly VolatileDisk[] = [];
     try {
       const plain = await makeFiles(base, directory, swapMb, extraDisksMb);
-      const { files, disks } = volatileDisks ? await served(plain) : { files: plain, disks: [] };
+      if (volatileDisks) disks = await served(plain);
+      const files = disks.length === 0 ? plain : throughCaches(plain, disks);
       const accelerator = await findAccelerator(base);
       const machine = new VirtualMachine(
         name,
@@ -85,6 +87,7 @@ export class VirtualMachine implements AsyncDisposable {
       await machine.boot();
       return machine;
     } catch (error) {
+      for (const disk of disks) disk[Symbol.dispose]();
       await rm(directory, { recursive: true });
       throw error;
     }
@@ -259,24 +262,21 @@ async function makeFiles(
   };
 }
 
-/** The same disks, those that can be written behind caches. */
-async function served(
-  plain: MachineFiles,
-): Promise<{ readonly files: MachineFiles; readonly disks: readonly VolatileDisk[] }> {
-  const served = await Promise.all(
-    plain.disks.map(async (disk) => ({
-      disk,
-      volatile: disk.readonly === true ? undefined : await VolatileDisk.serve(disk.path),
-    })),
+/** Those disks that can be written, each behind a cache. */
+async function served({ disks }: MachineFiles): Promise<readonly VolatileDisk[]> {
+  return await Promise.all(
+    disks.filter(({ readonly }) => readonly !== true).map(({ path }) => VolatileDisk.serve(path)),
   );
+}
+
+function throughCaches(plain: MachineFiles, served: readonly VolatileDisk[]): MachineFiles {
+  const sockets = new Map(served.map(({ path, socketPath }) => [path, socketPath]));
   return {
-    files: {
-      ...plain,
-      disks: served.map(({ disk, volatile }) =>
-        volatile === undefined ? disk : { ...disk, socketPath: volatile.socketPath },
-      ),
-    },
-    disks: served.flatMap(({ volatile }) => volatile ?? []),
+    ...plain,
+    disks: plain.disks.map((disk) => {
+      const socketPath = sockets.get(disk.path);
+      return socketPath === undefined ? disk : { ...disk, socketPath };
+    }),
   };
 }
 

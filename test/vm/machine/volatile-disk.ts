@@ -10,8 +10,8 @@ const blockBytes = 4096;
  * is served to qemu over a socket, so that we decide what reaches the file when the power fails.
  */
 export class VolatileDisk implements Disposable {
+  readonly path: string;
   readonly socketPath: string;
-  readonly #path: string;
   readonly #file: number;
   readonly #bytes: number;
   readonly #server: Server;
@@ -21,7 +21,7 @@ export class VolatileDisk implements Disposable {
 
   private constructor(path: string) {
     this.socketPath = `${path}.sock`;
-    this.#path = path;
+    this.path = path;
     this.#file = openSync(path, "r+");
     this.#bytes = fstatSync(this.#file).size;
     this.#server = createServer((socket) => this.#serve(socket));
@@ -57,7 +57,7 @@ export class VolatileDisk implements Disposable {
     for (const socket of this.#connections) socket.pause();
     try {
       const survivors = [...this.#cache].filter(() => survives());
-      await runProgram("cp", ["--sparse=always", "--reflink=auto", this.#path, target]);
+      await runProgram("cp", ["--sparse=always", "--reflink=auto", this.path, target]);
       const file = openSync(target, "r+");
       for (const [block, content] of survivors) writeSync(file, content, 0, content.length, block * blockBytes);
       closeSync(file);

@@ -21,6 +21,7 @@ export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";
 export { type DecodedManifest, locateProblem, type ManifestKinds } from "./manifest-kinds.ts";
+export { decodeObject } from "./manifest-schema.ts";
 export {
   allocatableOf,
   type CapacityFacts,

@@ -90,7 +90,8 @@ function defaultNetworkDisk({ iscsi, rbd, azureDisk, scaleIO }: Volume): Partial
 
 function defaultClaimTemplate({ ephemeral }: Volume): Partial<Volume> {
   const template = ephemeral?.volumeClaimTemplate;
-  if (template === undefined) return {};
+  // Without a spec it is found wrong later.
+  if (template?.spec === undefined) return {};
   const { volumeMode = "Filesystem", resources } = template.spec;
   const spec = { ...template.spec, volumeMode, ...(resources && { resources: roundedResources(resources) }) };
   return { ephemeral: { ...ephemeral, volumeClaimTemplate: { ...template, spec } } };

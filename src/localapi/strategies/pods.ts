@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import {
+  decodeObject,
   defaultPod,
   type IdentifiedPod,
   jsonEqual,
@@ -33,7 +34,7 @@ export const podStrategy: Strategy = {
     };
     return { ...admitted, status };
   },
-  validateCreate: (object) => validatePod(asPod(object)),
+  validateCreate: (object) => validatePod(whole(object)),
   admitUpdate(object) {
     const filled = complete(object);
     return { ...filled, spec: { ...objectAt(filled, "spec"), tolerations: withDefaultTolerations(specOf(filled)) } };
@@ -67,6 +68,11 @@ export const podStrategy: Strategy = {
     return seconds < 0 ? 1 : seconds;
   },
 };
+
+/** With the empty value of each field that must be there and is not: what judges a pod relies on its type. */
+function whole(object: ApiObject): Pod {
+  return decodeObject(object, "Pod", "", new ProblemList()) as Pod;
+}
 
 type PodSpec = NonNullable<Pod["spec"]>;
 

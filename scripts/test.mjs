@@ -24,6 +24,7 @@ const units = {
   concurrency: 2,
   timeoutMs: 120_000,
   files: [...find("src"), ...find("scripts"), ...find("test/contract")],
+  isBundled: true,
 };
 /** Each runs for NODELET_FUZZ_SECONDS and prints its seed. */
 const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
@@ -97,30 +98,38 @@ function check() {
 async function run(kind) {
   const { files } = kind;
   if (files.length === 0) return;
-  const first = await runFiles(kind);
+  const bundles = kind.isBundled ? await bundlesOf(files) : new Map(files.map((file) => [file, file]));
+  const first = await runFiles({ ...kind, files: [...bundles.keys()] });
   total.passed += first.passed;
   total.skipped += first.skipped;
   if (first.failed === 0) return;
-  const suspects = first.failedFiles.filter((file) => files.includes(file));
+  const suspects = first.failedFiles.map((file) => bundles.get(file) ?? file).filter((file) => files.includes(file));
   if (suspects.length === 0 || suspects.length > mostRetried) {
     total.failed += first.failed;
     return;
   }
   console.log(`nodelet: once more, by themselves: ${suspects.join(" ")}`);
-  const second = await runFiles({ ...kind, files: suspects, concurrency: 1 });
+  const second = await runFiles({ ...kind, files: suspects, concurrency: 1, isBundled: false });
   if (second.failed === 0) console.log(`nodelet: passed only on the second try: ${suspects.join(" ")}`);
   total.passed += Math.max(0, first.failed - second.failed);
   total.failed += second.failed;
 }
 
-async function runFiles({ files, concurrency, timeoutMs, isBeside = false }) {
+/** Only when the packages it needs are there. */
+async function bundlesOf(files) {
+  const { buildUnits } = await import("./build-units.mjs");
+  return buildUnits(files);
+}
+
+async function runFiles({ files, concurrency, timeoutMs, isBeside = false, isBundled = false }) {
   const directory = mkdtempSync(join(tmpdir(), "nodelet-test-"));
   const countFile = join(directory, "counts");
   const printed = join(directory, "printed");
   const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
   reporters.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${countFile}`);
   const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
-  const args = ["--import", "tsx", "--test", ...limits, ...reporters, ...runnerOptions, ...files];
+  const language = isBundled ? ["--enable-source-maps"] : ["--import", "tsx"];
+  const args = [...language, "--test", ...limits, ...reporters, ...runnerOptions, ...files];
   const [program, first] = isBeside ? ["nice", ["-n", "10", process.execPath]] : [process.execPath, []];
   const output = isBeside ? openSync(printed, "w") : 1;
   const runner = spawn(program, [...first, ...args], { cwd: root, stdio: ["ignore", output, isBeside ? output : 2] });

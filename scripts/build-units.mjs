@@ -1,0 +1,52 @@
+// Bundles the unit tests, with one copy of what they share: each then starts in a tenth of the processor time that it takes
+// to translate and link several hundred files anew in every test process.
+import { readFileSync, rmSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const outdir = join(root, "node_modules", ".cache", "nodelet", "units");
+/** Modules that run as processes of their own, found beside the file that starts them. */
+const ownProcesses = ["src/model/manifest-process.ts", "src/volumes/apart/file-process.ts"];
+
+/** Files find fixtures and programs by their own place, which must stay that of the source. */
+const keepPlaces = {
+  name: "keep places",
+  setup(builder) {
+    builder.onLoad({ filter: /\.(?:ts|mjs)$/ }, ({ path }) => {
+      if (path.includes("node_modules")) return undefined;
+      const text = readFileSync(path, "utf8");
+      const startsProcess = text.includes('import.meta.url.endsWith(".ts")');
+      const place = pathToFileURL(startsProcess ? join(outdir, "started.mjs") : path).href;
+      return {
+        contents: text.replaceAll("import.meta.url", JSON.stringify(place)),
+        loader: path.endsWith(".ts") ? "ts" : "js",
+      };
+    });
+  },
+};
+
+/** Builds `files` (relative to the project) and returns where each is to be run from. */
+export async function buildUnits(files) {
+  rmSync(outdir, { recursive: true, force: true });
+  await build({
+    absWorkingDir: root,
+    entryPoints: [
+      ...files.map((file) => ({ in: file, out: file.replace(/\.(?:ts|mjs)$/, "") })),
+      ...ownProcesses.map((file) => ({ in: file, out: basename(file, ".ts") })),
+    ],
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    outExtension: { ".js": ".mjs" },
+    platform: "node",
+    target: "node20",
+    packages: "external",
+    sourcemap: "linked",
+    logLevel: "warning",
+    plugins: [keepPlaces],
+  });
+  return new Map(files.map((file) => [relative(root, join(outdir, file.replace(/\.(?:ts|mjs)$/, ".mjs"))), file]));
+}

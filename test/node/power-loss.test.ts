@@ -129,7 +129,7 @@ async function live(): Promise<readonly string[]> {
   }
 }
 
-test("a loss of power, and 30 s without the API server after it", { timeout: 280_000 }, async () => {
+test("a loss of power, and 30 s without the API server after it", { timeout: 900_000 }, async () => {
   for (const [name, owner] of Object.entries(fromApi)) {
     const ownerReferences = owner === undefined ? [] : [await makeOwner(owner)];
     const pod: Pod = {

@@ -12,7 +12,7 @@ import { gate } from "../support/restart-proof/steady-pods.ts";
 
 const seed = Number(process.env["NODELET_SEED"] ?? Date.now() % 1_000_000);
 
-test(`the agent ends 8 times among 15 pods (NODELET_SEED=${seed})`, { timeout: 280_000 }, async (t) => {
+test(`the agent ends 8 times among 15 pods (NODELET_SEED=${seed})`, { timeout: 900_000 }, async (t) => {
   const { incidents, ...figures } = await proveRestarts({
     seed,
     pods: 15,
@@ -54,7 +54,7 @@ async function meddle({ admin, cri, observed, containerd }: MeddleTools): Promis
 }
 
 test("the proof sees a restart, a flip, a rejection, a replacement, a second copy and a changed limit", {
-  timeout: 280_000,
+  timeout: 900_000,
 }, async (t) => {
   const endings = { "kill -9": 0, SIGTERM: 0, "another binary": 0 };
   const report = (line: string): void => t.diagnostic(line);

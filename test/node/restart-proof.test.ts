@@ -53,7 +53,7 @@ async function meddle({ admin, cri, observed, containerd }: MeddleTools): Promis
   await observed.runtime.look();
 }
 
-test("the proof sees a restart, a flip, a rejection, a replacement, a second copy and a changed limit", {
+test("the proof sees a restart, a flip, a rejection, a replacement, a container that came and a changed limit", {
   timeout: 900_000,
 }, async (t) => {
   const endings = { "kill -9": 0, SIGTERM: 0, "another binary": 0 };

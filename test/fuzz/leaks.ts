@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "../../src/base/index.ts";
@@ -22,6 +22,25 @@ export function openDescriptors(): number {
   return readdirSync("/proc/self/fd").length;
 }
 
+/** What they are, such as `3 socket, 1 /some/file`: to say what leaks. */
+export function describeDescriptors(): string {
+  const counts = new Map<string, number>();
+  for (const name of readdirSync("/proc/self/fd")) {
+    const kind = targetOf(name).replace(/:\[\d+\]$/, "");
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(", ");
+}
+
+function targetOf(descriptor: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    // The one by which the list itself was read.
+    return "gone";
+  }
+}
+
 /** Fails if more is held than there was at its making, as soon as all has had the time to be given back. */
 export class LeakCheck {
   readonly #before = holdings();
@@ -31,7 +50,8 @@ export class LeakCheck {
     for (;;) {
       const found = excess(this.#before, holdings());
       if (found.length === 0) return;
-      if (systemClock.monotonic() > deadline) throw new Error(`something leaks: ${found.join(", ")}`);
+      if (systemClock.monotonic() > deadline)
+        throw new Error(`something leaks: ${found.join(", ")} (${describeDescriptors()})`);
       await systemClock.sleep(100, new AbortController().signal);
     }
   }

@@ -21,7 +21,7 @@ import { ContainerLogWriter } from "../support/log-writer.ts";
 import { allOn, apiPorts, FakeViews, TestServer } from "../support/node-api.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
 import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";
-import { openDescriptors } from "./leaks.ts";
+import { describeDescriptors, openDescriptors } from "./leaks.ts";
 
 const never = new AbortController().signal;
 setMaxListeners(0, never);
@@ -96,7 +96,11 @@ fuzzTest("the node's API outlives whatever its clients do", async (fuzz) => {
 });
 
 async function clean(what: string, isSo: () => boolean): Promise<void> {
-  await eventually(async () => isSo(), what, patienceMs);
+  try {
+    await eventually(async () => isSo(), what, patienceMs);
+  } catch (error) {
+    throw new Error(`open are ${describeDescriptors()}`, { cause: error });
+  }
 }
 
 function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWriter, url: string): readonly Mount[] {

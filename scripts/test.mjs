@@ -16,9 +16,9 @@ const runnerOptions = process.argv.slice(2).filter((word) => word.startsWith("--
 const reporter = fileURLToPath(new URL("./count-reporter.mjs", import.meta.url));
 
 /**
- * Kinds of tests. Scenarios mostly wait for containers, so more at a time than there are cores; those that look for traces
- * anywhere on the machine would find the others' and run alone. Fuzzers compute all the time: they take what the
- * scenarios leave of the processor, and what they print is shown when they are done.
+ * Kinds of tests. Scenarios mostly wait for containers, so two at a time; those that look for traces anywhere on the
+ * machine would find the others' and run alone. Fuzzers compute all the time: they take what the scenarios leave of the
+ * processor, and what they print is shown when they are done.
  */
 const units = {
   concurrency: 2,
@@ -31,7 +31,7 @@ const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
 const fuzzers = { concurrency: 2, timeoutMs: 200_000 + fuzzSeconds * 1_000, files: find("test/fuzz"), isBeside: true };
 const scenarioFiles = find("test/node");
 const looksForTraces = (file) => readFileSync(join(root, file), "utf8").includes("support/traces.ts");
-const scenarios = { concurrency: 3, timeoutMs: 300_000, files: scenarioFiles.filter((file) => !looksForTraces(file)) };
+const scenarios = { concurrency: 2, timeoutMs: 300_000, files: scenarioFiles.filter((file) => !looksForTraces(file)) };
 const traceScenarios = { concurrency: 1, timeoutMs: 300_000, files: scenarioFiles.filter(looksForTraces) };
 
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -130,7 +130,7 @@ async function runFiles({ files, concurrency, timeoutMs, isBeside = false, isBun
   const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
   const language = isBundled ? ["--enable-source-maps"] : ["--import", "tsx"];
   const args = [...language, "--test", ...limits, ...reporters, ...runnerOptions, ...files];
-  const [program, first] = isBeside ? ["nice", ["-n", "10", process.execPath]] : [process.execPath, []];
+  const [program, first] = isBeside ? ["chrt", ["--idle", "0", process.execPath]] : [process.execPath, []];
   const output = isBeside ? openSync(printed, "w") : 1;
   const runner = spawn(program, [...first, ...args], { cwd: root, stdio: ["ignore", output, isBeside ? output : 2] });
   const [status] = await once(runner, "close");

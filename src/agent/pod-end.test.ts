@@ -141,3 +141,18 @@ test("a critical static pod that comes back does not start when those have stopp
   assert.deepEqual(node.running(), ["critical/main"], "only when all have stopped");
   assert.ok(tookMs >= 7_000, `${tookMs} ms`);
 });
+
+test("an agent that stops leaves no timer behind, however far away a pod's deadline is", async () => {
+  await using node = await TestEngine.start();
+  const outlive = async (name: string, spec: object): Promise<number> => {
+    await node.want(enginePod(name, spec));
+    await node.until("it runs", () => node.phase(name) === "Running");
+    await node.restart();
+    await node.drop(name);
+    await node.until("it is gone", () => [...node.engine.workers.uids()].length === 0);
+    await node.advance(600_000);
+    return node.clock.pendingTimers;
+  };
+  const usual = await outlive("plain", {});
+  assert.equal(await outlive("patient", { activeDeadlineSeconds: 1_000_000_000 }), usual);
+});

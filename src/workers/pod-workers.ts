@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { KeyedWorkers, messageOf, type TaskScope } from "../base/index.ts";
+import { KeyedWorkers, messageOf, onAbort, type TaskScope } from "../base/index.ts";
 import {
   fullName,
   type IdentifiedPod,
@@ -37,6 +37,9 @@ export class PodWorkers {
     this.#slots = new StartSlots(ports.clock, ports.startSlots);
     this.#clearing = new StartSlots(ports.clock, clearingAtOnce);
     this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
+    onAbort(scope.signal, () => {
+      for (const worker of this.#workers.values()) cancelTimers(worker);
+    });
   }
 
   /** The pod is wanted, in this version. */
@@ -179,6 +182,8 @@ export class PodWorkers {
       else this.#schedule(worker, this.#failed(worker, error));
     } finally {
       signal.removeEventListener("abort", stop);
+      // A step that was under way when the agent began to stop may have set one.
+      if (signal.aborted) cancelTimers(worker);
       worker.interrupt = undefined;
       measured();
     }
@@ -262,6 +267,7 @@ export class PodWorkers {
 
   #leave(worker: Worker): void {
     const { uid, returning } = worker;
+    cancelTimers(worker);
     this.#ports.statuses.delete(uid);
     this.#ports.observer.forget(uid);
     this.#ports.terminationTexts.forget(uid);
@@ -356,6 +362,12 @@ function operationOf({ state, pod, synced }: Worker): SyncOperation {
     case "finished":
       return "terminated";
   }
+}
+
+/** A timer outlives what it is for: a deadline may be years away. */
+function cancelTimers({ timer, deadlineTimer }: Worker): void {
+  timer?.cancel();
+  deadlineTimer?.cancel();
 }
 
 function isUnwanted(state: PodState): boolean {

@@ -16,15 +16,14 @@ const runnerOptions = process.argv.slice(2).filter((word) => word.startsWith("--
 const reporter = fileURLToPath(new URL("./count-reporter.mjs", import.meta.url));
 
 /**
- * Kinds of tests. Scenarios mostly wait for containers, so two at a time; those that look for traces anywhere on the
- * machine would find the others' and run alone. Fuzzers compute all the time: they take what the scenarios leave of the
+ * Kinds of tests, two at a time. Scenarios that look for traces anywhere on the machine would find the others' and run
+ * alone. Scenarios often wait for containers while fuzzers compute all the time: these take what the scenarios leave of the
  * processor, and what they print is shown when they are done.
  */
 const units = {
   concurrency: 2,
   timeoutMs: 120_000,
   files: [...find("src"), ...find("scripts"), ...find("test/contract")],
-  isBundled: true,
 };
 /** Each runs for NODELET_FUZZ_SECONDS and prints its seed. */
 const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
@@ -39,6 +38,10 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 const mostRetried = 8;
 const canRunScenarios = prepare();
 if (words.length === 0) check();
+const { buildTests } = await import("./build-tests.mjs");
+/** What to run for each test file, and which file that is. */
+const bundles = await buildTests([...units.files, ...fuzzers.files, ...scenarioFiles]);
+const bundleOf = new Map([...bundles].map(([bundle, file]) => [file, bundle]));
 await run(units);
 await Promise.all([run(fuzzers), ...(canRunScenarios ? [run(scenarios)] : [])]);
 if (canRunScenarios) await run(traceScenarios);
@@ -98,8 +101,7 @@ function check() {
 async function run(kind) {
   const { files } = kind;
   if (files.length === 0) return;
-  const bundles = kind.isBundled ? await bundlesOf(files) : new Map(files.map((file) => [file, file]));
-  const first = await runFiles({ ...kind, files: [...bundles.keys()] });
+  const first = await runFiles({ ...kind, files: files.map((file) => bundleOf.get(file)), isBundled: true });
   total.passed += first.passed;
   total.skipped += first.skipped;
   if (first.failed === 0) return;
@@ -109,16 +111,10 @@ async function run(kind) {
     return;
   }
   console.log(`nodelet: once more, by themselves: ${suspects.join(" ")}`);
-  const second = await runFiles({ ...kind, files: suspects, concurrency: 1, isBundled: false });
+  const second = await runFiles({ ...kind, files: suspects, concurrency: 1 });
   if (second.failed === 0) console.log(`nodelet: passed only on the second try: ${suspects.join(" ")}`);
   total.passed += Math.max(0, first.failed - second.failed);
   total.failed += second.failed;
-}
-
-/** Only when the packages it needs are there. */
-async function bundlesOf(files) {
-  const { buildUnits } = await import("./build-units.mjs");
-  return buildUnits(files);
 }
 
 async function runFiles({ files, concurrency, timeoutMs, isBeside = false, isBundled = false }) {

@@ -1,4 +1,4 @@
-// Bundles the unit tests, with one copy of what they share: each then starts in a tenth of the processor time that it takes
+// Bundles tests, with one copy of what they share: each then starts in a tenth of the processor time that it takes
 // to translate and link several hundred files anew in every test process.
 import { readFileSync, rmSync } from "node:fs";
 import { basename, join, relative } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const outdir = join(root, "node_modules", ".cache", "nodelet", "units");
+const outdir = join(root, "node_modules", ".cache", "nodelet", "tests");
 /** Modules that run as processes of their own, found beside the file that starts them. */
 const ownProcesses = ["src/model/manifest-process.ts", "src/volumes/apart/file-process.ts"];
 
@@ -28,7 +28,7 @@ const keepPlaces = {
 };
 
 /** Builds `files` (relative to the project) and returns where each is to be run from. */
-export async function buildUnits(files) {
+export async function buildTests(files) {
   rmSync(outdir, { recursive: true, force: true });
   await build({
     absWorkingDir: root,

@@ -28,6 +28,8 @@ for (const [path, target, text = target] of [
   });
 }
 
+const countingStepUs = 10_000;
+
 for (const [name, part] of [
   ["plain", "a"],
   ["escaped", "%20"],
@@ -39,19 +41,21 @@ for (const [name, part] of [
   ["colons", "a:"],
 ] as const) {
   test(`a path of a megabyte (${name}) takes as much longer as it is longer`, () => {
-    const cost = (length: number): number => {
-      const path = `/${part.repeat(length / part.length)}`;
-      const runs = Array.from({ length: 5 }, () => {
+    /** Of a megabyte in `pieces` paths, in microseconds; the kernel counts in steps, so the least of some whole runs. */
+    const cost = (pieces: number): number => {
+      const path = `/${part.repeat(1_000_000 / pieces / part.length)}`;
+      const runs = Array.from({ length: 4 }, () => {
         const before = process.cpuUsage();
-        urlOf("http", "10.0.0.1", 8080, path);
-        return process.cpuUsage(before).user;
+        for (let piece = 0; piece < pieces; piece++) urlOf("http", "10.0.0.1", 8080, path);
+        const { user, system } = process.cpuUsage(before);
+        return user + system;
       });
-      return Math.max(1, Math.min(...runs));
+      return Math.min(...runs) + countingStepUs;
     };
-    cost(10_000);
-    // Ten times as long; work that grows with the square would take a hundred times as long.
-    const ratio = cost(1_000_000) / cost(100_000);
-    assert.ok(ratio < 60, `${ratio} times the time`);
+    cost(100);
+    // Work that grows with the square of the length would take ten times as long in one piece.
+    const ratio = cost(1) / cost(10);
+    assert.ok(ratio < 6, `${ratio} times the time`);
   });
 }
 

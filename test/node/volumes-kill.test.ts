@@ -1,4 +1,4 @@
-// The volume engine is killed at 50 random moments while it mounts and unmounts. In the end nothing may be mounted that
+// The volume engine is killed at random moments while it mounts and unmounts (NODELET_KILLS: how often). In the end nothing may be mounted that
 // nobody wants, and nothing lost: neither what pods keep in their volumes nor what outlives them.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

@@ -39,6 +39,7 @@ export class Dispatcher {
     // What fails on its way out is the end of that answer, never of the agent.
     response.on("error", () => response.destroy());
     const begin = (): void => {
+      endWithConnection(response, socket);
       response.once("close", () => this.#beginNext(socket));
       this.#own(this.#answer(request, response, undefined));
     };
@@ -173,4 +174,25 @@ function redirect(request: IncomingMessage, response: ServerResponse, location: 
   const body = ["GET", "HEAD"].includes(request.method ?? "") ? `<a href="${shown}">Moved Permanently</a>.\n\n` : "";
   response.writeHead(301, { Location: location, "Content-Type": "text/html; charset=utf-8" });
   response.end(body);
+}
+
+/**
+ * Has an answer end when its connection does. Node sees to that for the one answer it holds to be the connection's, and
+ * an answer that waits for another, or that was begun as the connection went, may not be it: whoever writes to it would
+ * wait for ever, with files open.
+ */
+function endWithConnection(response: ServerResponse, socket: Socket): void {
+  const end = (): void => {
+    // After Node, which tells it within the same event.
+    queueMicrotask(() => {
+      if (response.closed) return;
+      response.destroy();
+      response.emit("close");
+    });
+  };
+  if (socket.closed) end();
+  else {
+    socket.once("close", end);
+    response.once("close", () => socket.off("close", end));
+  }
 }

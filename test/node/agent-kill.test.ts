@@ -12,7 +12,7 @@ import { PodMoments } from "../support/pod-moments.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { statusOf, TestNode } from "../support/test-node.ts";
 
-const kills = Number(process.env["NODELET_KILLS"] ?? 25);
+const kills = Number(process.env["NODELET_KILLS"] ?? 10);
 const seed = Number(process.env["NODELET_SEED"] ?? Date.now() % 1_000_000);
 
 test(`the agent is killed ${kills} times among 10 pods (NODELET_SEED=${seed})`, { timeout: 280_000 }, async (t) => {

@@ -14,7 +14,7 @@ import { readMounts } from "../../src/host/index.ts";
 import { mountWorkHere, unmountAllBelow } from "../../src/volumes/mounting/unmount.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
 
-const kills = 50;
+const kills = Number(process.env["NODELET_KILLS"] ?? 20);
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const program = join(repository, ".nodelet", `volume-child-${process.pid}.mjs`);
 const never = new AbortController().signal;

@@ -12,8 +12,9 @@ import { buildIfStale, installNpmPackages, installPrograms, SetupError, setupOrE
 const usage = `usage: npm run test:vm -- [--power-cuts N] [--seed N] [WORD…]
 Boots virtual machines and tests nodelet in them. Needs root, Debian on x86-64, 3 GB of disk below /var/tmp (or
 NODELET_VM_DIR), 4 GB of memory, and Debian packages (qemu-system-x86, debootstrap, e2fsprogs), which it installs.
-Takes up to 10 minutes, and 5 more the first time, when it makes the machine's root file system from packages.
-  --power-cuts N  how often the power is cut (default 2; a cut takes about a minute)
+Meant to take 10 minutes where nothing else runs (a busy machine needs several times that), and 5 more the first time,
+when it makes the machine's root file system from packages.
+  --power-cuts N  how often the power is cut (default 2; a cut takes a minute or several)
   --seed N        for the moments of the cuts (default: a new one, which is printed)
   WORD            only files of test/vm with this in their name
 Environment: NODELET_VM_DIR, NODELET_VM_SUITE, NODELET_VM_MIRROR, NODELET_VM_ACCEL (kvm or tcg).`;

@@ -3,9 +3,15 @@
 import { fork } from "node:child_process";
 import { once, setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
-import { silentLogger, systemClock, TaskScope } from "../src/base/index.ts";
-import { Informer, KubeClients, parseKubeconfig, resources, withoutManagedFields } from "../src/kube/index.ts";
-import type { ConfigMap } from "../src/model/index.ts";
+import {
+  Informer,
+  KubeClients,
+  parseKubeconfig,
+  resources,
+  withoutManagedFields,
+} from "../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../src/ground/base/index.ts";
+import type { ConfigMap } from "../src/ground/model/index.ts";
 import { ApiStandIn, type Reply } from "../test/support/api-stand-in.ts";
 import { TestAuthority } from "../test/support/test-certificates.ts";
 import { quantile, rounded } from "./lib/statistics.ts";

@@ -1,5 +1,5 @@
 // Requests that an idle node with 50 pods sends to the API server in a minute, heartbeats included. Args: pods, seconds.
-import { systemClock } from "../src/base/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { HollowCluster } from "../test/support/hollow-cluster.ts";
 import { rounded } from "./lib/statistics.ts";
 

@@ -1,7 +1,8 @@
 // Pods of the API (50 unless told) created and deleted at once: all Running, all gone, beside as many bare CRI calls.
-import { silentLogger, systemClock, TaskScope } from "../src/base/index.ts";
-import { Informer, resources, withoutManagedFields } from "../src/kube/index.ts";
-import type { Pod } from "../src/model/index.ts";
+
+import { Informer, resources, withoutManagedFields } from "../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../src/ground/base/index.ts";
+import type { Pod } from "../src/ground/model/index.ts";
 import { ApiCluster } from "../test/support/api-cluster.ts";
 import { startContainerd } from "../test/support/containerd.ts";
 import { RawRuntime, untilTold } from "../test/support/raw-runtime.ts";

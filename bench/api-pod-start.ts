@@ -1,9 +1,9 @@
 // Pods of the API: create to Running and delete to gone as a watcher sees it, exit to status; beside the bare runtime.
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { silentLogger, systemClock, TaskScope } from "../src/base/index.ts";
-import { Informer, resources, withoutManagedFields } from "../src/kube/index.ts";
-import type { Pod } from "../src/model/index.ts";
+import { Informer, resources, withoutManagedFields } from "../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../src/ground/base/index.ts";
+import type { Pod } from "../src/ground/model/index.ts";
 import { ApiCluster } from "../test/support/api-cluster.ts";
 import { startContainerd } from "../test/support/containerd.ts";
 import { RawRuntime, untilTold } from "../test/support/raw-runtime.ts";

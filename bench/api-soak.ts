@@ -3,8 +3,8 @@ import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../src/base/index.ts";
-import { exitsAfter } from "../src/hollow/index.ts";
+import { exitsAfter } from "../src/beside/hollow/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { eventually } from "../test/support/agent.ts";
 import { HollowCluster } from "../test/support/hollow-cluster.ts";
 import { rounded } from "./lib/statistics.ts";

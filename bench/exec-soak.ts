@@ -1,5 +1,5 @@
 // Thousands of short execs, some given up at once: descriptors and memory of the agent on the way. Args: execs.
-import { systemClock } from "../src/base/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { ExecNode, timeExec } from "./lib/exec-node.ts";
 import { holdOf, load, type ProcessHold } from "./lib/process-cost.ts";
 import { quantile, rounded } from "./lib/statistics.ts";

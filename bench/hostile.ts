@@ -2,10 +2,10 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock, TaskScope } from "../src/base/index.ts";
-import { CriClient } from "../src/cri/index.ts";
-import { resources } from "../src/kube/index.ts";
-import type { Pod } from "../src/model/index.ts";
+import { CriClient } from "../src/connections/cri/index.ts";
+import { resources } from "../src/connections/kube/index.ts";
+import { systemClock, TaskScope } from "../src/ground/base/index.ts";
+import type { Pod } from "../src/ground/model/index.ts";
 import { eventually, freePort } from "../test/support/agent.ts";
 import { ApiCluster } from "../test/support/api-cluster.ts";
 import { startContainerd } from "../test/support/containerd.ts";

@@ -1,11 +1,11 @@
 // What an idle agent with 50 pods costs in a minute: calls of the (simulated) runtime, CPU, memory. Args: pods, seconds.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "../src/base/index.ts";
-import { LocalClient } from "../src/cli/index.ts";
-import { CgroupDriver } from "../src/cri/index.ts";
-import { FakeRuntime, serveRuntime } from "../src/hollow/index.ts";
-import type { Pod } from "../src/model/index.ts";
+import { LocalClient } from "../src/beside/cli/index.ts";
+import { FakeRuntime, serveRuntime } from "../src/beside/hollow/index.ts";
+import { CgroupDriver } from "../src/connections/cri/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
+import type { Pod } from "../src/ground/model/index.ts";
 import { eventually } from "../test/support/agent.ts";
 import { DaemonHome } from "../test/support/daemon.ts";
 import { rounded } from "./lib/statistics.ts";

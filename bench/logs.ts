@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { systemClock } from "../src/base/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { TestAgent } from "../test/support/agent.ts";
 import { startContainerd } from "../test/support/containerd.ts";
 import { freePort } from "../test/support/daemon.ts";

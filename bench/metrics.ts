@@ -5,12 +5,12 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileS
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
-import { systemClock } from "../src/base/index.ts";
-import { LocalClient } from "../src/cli/index.ts";
-import { createCgroup, removeCgroup } from "../src/cli/machine/cgroups.ts";
-import { CgroupDriver } from "../src/cri/index.ts";
-import { FakeRuntime, serveRuntime } from "../src/hollow/index.ts";
-import { readCgroupLayout } from "../src/host/index.ts";
+import { LocalClient } from "../src/beside/cli/index.ts";
+import { createCgroup, removeCgroup } from "../src/beside/cli/machine/cgroups.ts";
+import { FakeRuntime, serveRuntime } from "../src/beside/hollow/index.ts";
+import { CgroupDriver } from "../src/connections/cri/index.ts";
+import { readCgroupLayout } from "../src/connections/host/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { eventually } from "../test/support/agent.ts";
 import { DaemonHome } from "../test/support/daemon.ts";
 import { parseExposition } from "../test/support/exposition.ts";

@@ -1,5 +1,5 @@
 // A burst of pods (30 unless told) from manifests to Running, beside the same burst of bare CRI calls; as a ratio.
-import { systemClock } from "../src/base/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { TestAgent } from "../test/support/agent.ts";
 import { startContainerd } from "../test/support/containerd.ts";
 import { isGone, isRunning, PodMoments } from "../test/support/pod-moments.ts";

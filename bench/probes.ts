@@ -3,9 +3,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { Ledger, silentLogger, systemClock, TaskScope } from "../src/base/index.ts";
-import type { ContainerId, IdentifiedPod, PodUid, Probe } from "../src/model/index.ts";
-import { type ExecInContainer, Probes, probeRunner } from "../src/probes/index.ts";
+import { Ledger, silentLogger, systemClock, TaskScope } from "../src/ground/base/index.ts";
+import type { ContainerId, IdentifiedPod, PodUid, Probe } from "../src/ground/model/index.ts";
+import { type ExecInContainer, Probes, probeRunner } from "../src/pod/probes/index.ts";
 
 const [seconds = 20, perSecond = 1_000] = process.argv.slice(2).map(Number);
 const warmUpMs = 2_000;

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { systemClock } from "../src/base/index.ts";
+import { systemClock } from "../src/ground/base/index.ts";
 import { DaemonHome } from "../test/support/daemon.ts";
 import { serveFakeRuntime } from "../test/support/served-runtime.ts";
 

@@ -2,7 +2,7 @@
 // Usage: npm run bench volume-churn [-- PODS [AT_ONCE]]
 import { setMaxListeners } from "node:events";
 import { readdir, readlink } from "node:fs/promises";
-import { uidOf } from "../src/model/index.ts";
+import { uidOf } from "../src/ground/model/index.ts";
 import { podWithVolumes, VolumeNode } from "../test/support/volume-node.ts";
 import { quantile, rounded } from "./lib/statistics.ts";
 

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const outdir = join(root, "node_modules", ".cache", "nodelet", "tests");
 /** Modules that run as processes of their own, found beside the file that starts them. */
-const ownProcesses = ["src/model/manifest-process.ts", "src/volumes/apart/file-process.ts"];
+const ownProcesses = ["src/ground/model/manifest-process.ts", "src/pod/volumes/apart/file-process.ts"];
 
 /** Files find fixtures and programs by their own place, which must stay that of the source. */
 const keepPlaces = {

@@ -10,8 +10,8 @@ rmSync("dist", { recursive: true, force: true });
 await build({
   entryPoints: {
     nodelet: "src/main.ts",
-    "manifest-process": "src/model/manifest-process.ts",
-    "file-process": "src/volumes/apart/file-process.ts",
+    "manifest-process": "src/ground/model/manifest-process.ts",
+    "file-process": "src/pod/volumes/apart/file-process.ts",
   },
   outdir: "dist",
   bundle: true,

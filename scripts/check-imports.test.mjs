@@ -5,25 +5,40 @@ import { checkTree, importProblems } from "./check-imports.mjs";
 test("the tree keeps the direction of imports", () => assert.deepEqual(checkTree(), []));
 
 for (const { file, text, problem } of [
-  { file: "base/clock.ts", text: 'import { x } from "../model/index.ts";', problem: /may not import from model/ },
   {
-    file: "status/a.ts",
-    text: 'import type { W } from "../workers/index.ts";',
-    problem: /may not import from workers/,
+    file: "ground/base/clock.ts",
+    text: 'import { x } from "../model/index.ts";',
+    problem: /may not import from ground\/model/,
   },
-  { file: "cri/a.ts", text: 'export { k } from "../kube/index.ts";', problem: /may not import from kube/ },
-  { file: "workers/a.ts", text: 'import { s } from "../status/compute.ts";', problem: /through its index/ },
-  { file: "agent/a.ts", text: 'const m = await import("../hollow/index.ts");', problem: /may not import from hollow/ },
-  { file: "model/a.ts", text: 'import { f } from "../../test/support/x.ts";', problem: /outside src/ },
+  {
+    file: "pod/status/a.ts",
+    text: 'import type { W } from "../workers/index.ts";',
+    problem: /may not import from pod\/workers/,
+  },
+  {
+    file: "connections/cri/a.ts",
+    text: 'export { k } from "../kube/index.ts";',
+    problem: /may not import from connections\/kube/,
+  },
+  { file: "pod/workers/a.ts", text: 'import { s } from "../status/compute.ts";', problem: /through its index/ },
+  {
+    file: "agent/a.ts",
+    text: 'const m = await import("../beside/hollow/index.ts");',
+    problem: /may not import from beside\/hollow/,
+  },
+  { file: "ground/model/a.ts", text: 'import { f } from "../../../test/support/x.ts";', problem: /outside src/ },
+  { file: "helpers/a.ts", text: "", problem: /lies in no folder/ },
+  { file: "pod/helpers/a.ts", text: "", problem: /lies in no folder/ },
+  { file: "agent/a.ts", text: 'import { h } from "../pod/helpers.ts";', problem: /may not import from pod/ },
 ]) {
   test(`${file}: ${text} is refused`, () => assert.match(importProblems(file, text).join("\n"), problem));
 }
 
 for (const { file, text } of [
-  { file: "workers/a.ts", text: 'import { s } from "../status/index.ts";' },
+  { file: "pod/workers/a.ts", text: 'import { s } from "../status/index.ts";' },
   {
-    file: "workers/a.test.ts",
-    text: 'import { s } from "../hollow/index.ts";\nimport x from "../../test/support/x.ts";',
+    file: "pod/workers/a.test.ts",
+    text: 'import { s } from "../../beside/hollow/index.ts";\nimport x from "../../../test/support/x.ts";',
   },
   { file: "main.ts", text: 'import { run } from "./agent/index.ts";' },
 ]) {

@@ -18,7 +18,7 @@ interface Schema {
   readonly "x-kubernetes-map-type"?: string;
 }
 
-const outputPath = "src/localapi/gen/schema.ts";
+const outputPath = "src/beside/localapi/gen/schema.ts";
 const packages = ["apps", "authentication", "authorization", "autoscaling", "batch", "certificates", "coordination"];
 packages.push("core", "discovery", "events", "node", "policy", "resource", "scheduling", "storage");
 const roots = packages.map((name) => `io.k8s.api.${name}.v1.`);

@@ -3,9 +3,9 @@
 // Usage: npm run generate:api-wire -- KUBERNETES_SOURCE
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { schemaTable } from "../src/localapi/gen/schema.ts";
+import { schemaTable } from "../src/beside/localapi/gen/schema.ts";
 
-const outputPath = "src/localapi/gen/wire.ts";
+const outputPath = "src/beside/localapi/gen/wire.ts";
 const source = process.argv[2];
 if (source === undefined) throw new Error("usage: npm run generate:api-wire -- KUBERNETES_SOURCE");
 const declarations = new Map<string, string>();

@@ -13,7 +13,7 @@ interface Schema {
   readonly additionalProperties?: Schema;
 }
 
-const outputPath = "src/model/kube/gen/schema.ts";
+const outputPath = "src/ground/model/kube/gen/schema.ts";
 const roots = ["Pod", "PodList", "ConfigMap", "Secret"].map((kind) => `io.k8s.api.core.v1.${kind}`);
 
 const source = process.argv[2];

@@ -12,7 +12,7 @@ interface Schema {
   readonly additionalProperties?: Schema;
 }
 
-const outputPath = "src/model/kube/gen/types.ts";
+const outputPath = "src/ground/model/kube/gen/types.ts";
 
 // Kubernetes reuses a kind's name across groups; the group that the node agent means by default keeps the short name.
 const prefixes: readonly (readonly [string, string])[] = [

@@ -16,11 +16,20 @@ const options = [
   "useExactTypes=false",
   "useDate=false",
 ];
-// One output tree per consuming folder: probes may not reach into cri/gen.
+// One output tree per consuming folder: probes may not reach into connections/cri/gen.
 const targets = [
-  { protos: "src/cri/proto", paths: ["runtime", "containerd"], out: "src/cri/gen", indexOf: "runtime/v1" },
-  { protos: "src/cri/proto", paths: ["health.proto"], out: "src/probes/gen" },
-  { protos: "src/plugins/proto", paths: ["registration.proto", "csi.proto"], out: "src/plugins/gen" },
+  {
+    protos: "src/connections/cri/proto",
+    paths: ["runtime", "containerd"],
+    out: "src/connections/cri/gen",
+    indexOf: "runtime/v1",
+  },
+  { protos: "src/connections/cri/proto", paths: ["health.proto"], out: "src/pod/probes/gen" },
+  {
+    protos: "src/connections/plugins/proto",
+    paths: ["registration.proto", "csi.proto"],
+    out: "src/connections/plugins/gen",
+  },
 ];
 
 /** One module that exports every message and service: `export *` would clash on the helpers each file repeats. */

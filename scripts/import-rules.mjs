@@ -1,25 +1,29 @@
-// Which folder of src/ may import which. STYLE: imports point down, never up; doors know ground only.
+// Which folder of src/ may import which. docs/architecture.md: imports point down, never up; connections know the ground only.
 // A folder may always import itself and the folders listed here; other folders are entered through their index.ts.
-const ground = ["base", "model"];
-const config = [...ground, "config"];
-const doors = ["kube", "cri", "plugins", "host"];
-const walk = ["sources", "pods", "workers", "resources", "volumes", "images", "runtime", "probes", "status"];
-const beside = ["node", "eviction"];
+const inGroup = (group, ...names) => names.map((name) => `${group}/${name}`);
+const ground = inGroup("ground", "base", "model");
+const config = [...ground, "ground/config"];
+const connections = inGroup("connections", "kube", "cri", "plugins", "host");
+/** In the order in which a pod meets them. */
+const walk = inGroup(
+  "pod",
+  ...["sources", "registry", "workers", "resources", "volumes", "images", "runtime", "probes", "status"],
+);
+const node = inGroup("node", "object", "eviction", "server");
 
 /** Stages later in the walk than `stage`. */
 const laterThan = (stage) => walk.slice(walk.indexOf(stage) + 1);
 
 export const allowedImports = {
-  base: [],
-  model: ["base"],
-  config: ground,
-  ...Object.fromEntries(doors.map((door) => [door, config])),
-  ...Object.fromEntries(walk.map((stage) => [stage, [...config, ...doors, ...laterThan(stage)]])),
-  ...Object.fromEntries(beside.map((stage) => [stage, [...config, ...doors]])),
-  server: [...config, ...doors],
-  agent: [...config, ...doors, ...walk, ...beside, "server"],
-  localapi: [...ground, "kube"],
-  hollow: [...ground, "cri"],
-  cli: config,
-  "main.ts": [...config, "agent", "cli", "localapi"],
+  "ground/base": [],
+  "ground/model": ["ground/base"],
+  "ground/config": ground,
+  ...Object.fromEntries(connections.map((connection) => [connection, config])),
+  ...Object.fromEntries(walk.map((stage) => [stage, [...config, ...connections, ...laterThan(stage)]])),
+  ...Object.fromEntries(node.map((part) => [part, [...config, ...connections]])),
+  agent: [...config, ...connections, ...walk, ...node],
+  "beside/localapi": [...ground, "connections/kube"],
+  "beside/hollow": [...ground, "connections/cri"],
+  "beside/cli": config,
+  "main.ts": [...config, "agent", "beside/cli", "beside/localapi"],
 };

@@ -1,5 +1,5 @@
 // `npm test`: static checks, unit tests, then scenarios against a real containerd; ends with "N passed, N failed".
-// `npm test -- src/config` runs only the test files with that in their path; words with dashes go to node --test.
+// `npm test -- src/ground/config` runs only the test files with that in their path; words with dashes go to node --test.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { defaultLogSettings, explain, LogWriter, systemClock, toDescriptor } from "./base/index.ts";
-import type { Command, CommandIo } from "./cli/index.ts";
+import type { Command, CommandIo } from "./beside/cli/index.ts";
+import { defaultLogSettings, explain, LogWriter, systemClock, toDescriptor } from "./ground/base/index.ts";
 
 const { env, pid } = process;
 const [firstWord = "", ...otherWords] = process.argv.slice(2);
@@ -30,7 +30,7 @@ async function runFirstWord(): Promise<number> {
   if (firstWord === "" || firstWord.startsWith("-")) return await runDaemon(firstWord, otherWords);
   const running = runCommand(firstWord, otherWords);
   if (running !== undefined) return await running;
-  const { unknownCommand } = await import("./cli/index.ts");
+  const { unknownCommand } = await import("./beside/cli/index.ts");
   return unknownCommand(firstWord, commandIo());
 }
 
@@ -44,7 +44,7 @@ function runCommand(name: string, args: readonly string[]): Promise<number> | un
 
 /** The commands for people. Neither they nor the daemon load the other's code. */
 async function commandNamed(name: CommandName): Promise<Command> {
-  const cli = await import("./cli/index.ts");
+  const cli = await import("./beside/cli/index.ts");
   switch (name) {
     case "up":
       return cli.upCommand;
@@ -105,7 +105,7 @@ async function runDaemon(word: string, others: readonly string[]): Promise<numbe
 
 /** The local API server is a process of its own, so that neither it nor the agent takes the other down. */
 async function runLocalApi(args: readonly string[]): Promise<number> {
-  const { runApiServer } = await import("./localapi/index.ts");
+  const { runApiServer } = await import("./beside/localapi/index.ts");
   const print = (text: string): unknown => openStreams().stdout.write(text);
   return await runApiServer(args, { cwd: process.cwd(), clock: systemClock, logWriter, print }, stop.signal);
 }

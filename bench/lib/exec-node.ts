@@ -1,5 +1,5 @@
-import { systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { TestAgent } from "../../test/support/agent.ts";
 import { startContainerd, type TestContainerd } from "../../test/support/containerd.ts";
 import { freePort } from "../../test/support/daemon.ts";

@@ -1,4 +1,4 @@
-import type { ConfigMap, Container, PodSpec } from "../../src/model/index.ts";
+import type { ConfigMap, Container, PodSpec } from "../../src/ground/model/index.ts";
 import type { BadPorts } from "./bad-server.ts";
 
 /** A pod that an unprivileged user could make, to harm the agent or the pods beside it. */

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { resources } from "../../src/kube/index.ts";
+import { resources } from "../../src/connections/kube/index.ts";
 import { adminClients } from "../../test/support/cluster-pods.ts";
 
 /** Where the changed text is found. */

@@ -1,4 +1,4 @@
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { TestAgent } from "../../test/support/agent.ts";
 import { startContainerd } from "../../test/support/containerd.ts";
 import { isGone, isRunning, PodMoments } from "../../test/support/pod-moments.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { type Clock, KeyedWorkers, type Logger, messageOf, type TaskScope } from "../base/index.ts";
-import { type AgentConfig, reservedResources } from "../config/index.ts";
-import { type CgroupLayout, findSystemd, type Machine, readPidLimit } from "../host/index.ts";
-import { amountsOf, type IdentifiedPod, type PodUid } from "../model/index.ts";
+import { type CgroupLayout, findSystemd, type Machine, readPidLimit } from "../connections/host/index.ts";
+import { type Clock, KeyedWorkers, type Logger, messageOf, type TaskScope } from "../ground/base/index.ts";
+import { type AgentConfig, reservedResources } from "../ground/config/index.ts";
+import { amountsOf, type IdentifiedPod, type PodUid } from "../ground/model/index.ts";
 import {
   type CgroupDriver,
   CgroupTree,
@@ -12,8 +12,8 @@ import {
   type NodeAllocatableSettings,
   PodCgroups,
   SliceTree,
-} from "../resources/index.ts";
-import type { NodeContext } from "../runtime/index.ts";
+} from "../pod/resources/index.ts";
+import type { NodeContext } from "../pod/runtime/index.ts";
 
 /** As often as the kubelet. Others may write to our files at any time, and nothing tells us. */
 const healEveryMs = 60_000;

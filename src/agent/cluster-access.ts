@@ -1,5 +1,3 @@
-import { type Clock, isAbort, type Logger, type TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
 import {
   bootstrapClientCertificate,
   CertificateFileStore,
@@ -16,7 +14,9 @@ import {
   nodeIdentity,
   type RequestReport,
   writeKubeconfig,
-} from "../kube/index.ts";
+} from "../connections/kube/index.ts";
+import { type Clock, isAbort, type Logger, type TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
 
 export interface ClusterAccessParts {
   readonly config: AgentConfig;

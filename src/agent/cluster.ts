@@ -1,5 +1,3 @@
-import { type Clock, type Logger, onAbort, type TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
 import {
   type CertificateFigures,
   EventRecorder,
@@ -14,10 +12,12 @@ import {
   requestToken,
   resources,
   withoutManagedFields,
-} from "../kube/index.ts";
-import type { IdentifiedPod, Node, Pod, RuntimeClass, Service, TokenRequest } from "../model/index.ts";
-import { isIdentified } from "../sources/index.ts";
-import type { ObjectKind, ObjectKinds, ObjectSource } from "../volumes/index.ts";
+} from "../connections/kube/index.ts";
+import { type Clock, type Logger, onAbort, type TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { IdentifiedPod, Node, Pod, RuntimeClass, Service, TokenRequest } from "../ground/model/index.ts";
+import { isIdentified } from "../pod/sources/index.ts";
+import type { ObjectKind, ObjectKinds, ObjectSource } from "../pod/volumes/index.ts";
 import { openClusterDoor } from "./cluster-access.ts";
 
 /** The agent's side of a cluster: clients, and copies of what it must know at any time. */

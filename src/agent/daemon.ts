@@ -1,4 +1,4 @@
-import type { Clock, Logger, LogSettings, LogWriter } from "../base/index.ts";
+import type { Clock, Logger, LogSettings, LogWriter } from "../ground/base/index.ts";
 import {
   type AgentConfig,
   type ConfigWarning,
@@ -10,8 +10,8 @@ import {
   loadConfig,
   systemIo,
   toConfigz,
-} from "../config/index.ts";
-import { parseQuantity, wholeUnits } from "../model/index.ts";
+} from "../ground/config/index.ts";
+import { parseQuantity, wholeUnits } from "../ground/model/index.ts";
 import { type AgentSurroundings, runAgent } from "./run-agent.ts";
 import { type PodOutcome, readRunOnceArgs, waitForPods } from "./run-once.ts";
 import type { ServiceEnvironment } from "./service-manager.ts";

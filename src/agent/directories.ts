@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Logger } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import { ensureDirectory, isSelinuxEnabled, makeShared, setSelinuxLabel } from "../host/index.ts";
+import { ensureDirectory, isSelinuxEnabled, makeShared, setSelinuxLabel } from "../connections/host/index.ts";
+import type { Logger } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
 
 export interface DirectorySettings {
   readonly rootDir: string;

@@ -1,4 +1,4 @@
-import { onAbort, type TaskScope, untilAborted } from "../base/index.ts";
+import { onAbort, type TaskScope, untilAborted } from "../ground/base/index.ts";
 
 /** An orderly end: asked for from outside, not caused by a failure. */
 class StopRequest extends Error {

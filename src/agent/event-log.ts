@@ -1,5 +1,5 @@
-import { cutText, type Logger } from "../base/index.ts";
-import { describePod, type RecordNodeEvent, type RecordPodEvent } from "../model/index.ts";
+import { cutText, type Logger } from "../ground/base/index.ts";
+import { describePod, type RecordNodeEvent, type RecordPodEvent } from "../ground/model/index.ts";
 
 /** Runtimes and registries complain at length; an event is kept by us, by the API server and by who watches it. */
 const longestMessageBytes = 4 * 1024;

@@ -1,9 +1,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { aFewAtOnce, type Clock, type Logger, mapAtMost, type TaskScope } from "../base/index.ts";
-import type { CriClient } from "../cri/index.ts";
-import { type PodDisk, StorageWatch, type StorageWatchPorts } from "../eviction/index.ts";
-import { readDirectoryUsage } from "../host/index.ts";
+import type { CriClient } from "../connections/cri/index.ts";
+import { readDirectoryUsage } from "../connections/host/index.ts";
+import { aFewAtOnce, type Clock, type Logger, mapAtMost, type TaskScope } from "../ground/base/index.ts";
 import {
   containersOf,
   type IdentifiedPod,
@@ -12,10 +11,11 @@ import {
   type PodUid,
   type RecordPodEvent,
   uidOf,
-} from "../model/index.ts";
-import type { PodObserver } from "../runtime/index.ts";
-import type { PodVolumes } from "../volumes/index.ts";
-import type { PodWorkers } from "../workers/index.ts";
+} from "../ground/model/index.ts";
+import { type PodDisk, StorageWatch, type StorageWatchPorts } from "../node/eviction/index.ts";
+import type { PodObserver } from "../pod/runtime/index.ts";
+import type { PodVolumes } from "../pod/volumes/index.ts";
+import type { PodWorkers } from "../pod/workers/index.ts";
 
 interface EvictionParts {
   /** On a machine without an API server every pod comes from a file, so that says nothing of how important it is. */

@@ -1,5 +1,5 @@
-import { CriError, type RuntimeService } from "../cri/index.ts";
-import type { ExecInContainer } from "../probes/index.ts";
+import { CriError, type RuntimeService } from "../connections/cri/index.ts";
+import type { ExecInContainer } from "../pod/probes/index.ts";
 
 /** Runs commands in containers for probes and hooks. */
 export function execThrough(runtime: RuntimeService): ExecInContainer {

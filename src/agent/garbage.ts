@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { type Clock, type Logger, Pause, type TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import { type ImageService, type RuntimeService, untilAnswered } from "../cri/index.ts";
-import { ImageAgeFile, ImageGc, readImageFs, sandboxImageOf } from "../images/index.ts";
-import type { RecordNodeEvent } from "../model/index.ts";
+import { type ImageService, type RuntimeService, untilAnswered } from "../connections/cri/index.ts";
+import { type Clock, type Logger, Pause, type TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { RecordNodeEvent } from "../ground/model/index.ts";
+import { ImageAgeFile, ImageGc, readImageFs, sandboxImageOf } from "../pod/images/index.ts";
 
 /** A collector that knows itself when it wants to run next. */
 interface Collector {

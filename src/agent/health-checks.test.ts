@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "../../test/support/agent.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { TaskScope } from "../base/index.ts";
-import { describeHealth, HealthRegistry } from "../server/index.ts";
+import { TaskScope } from "../ground/base/index.ts";
+import { describeHealth, HealthRegistry } from "../node/server/index.ts";
 import { watchApi, watchDisk, watchEventLoop } from "./health-checks.ts";
 
 const lines = (health: HealthRegistry): readonly string[] => describeHealth(health.read(), "reasons").split("\n");

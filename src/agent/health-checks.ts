@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, statfs } from "node:fs/promises";
-import { type Clock, isAbort, messageOf, type TaskScope } from "../base/index.ts";
-import type { HealthRegistry } from "../server/index.ts";
+import { type Clock, isAbort, messageOf, type TaskScope } from "../ground/base/index.ts";
+import type { HealthRegistry } from "../node/server/index.ts";
 import type { Cluster } from "./cluster.ts";
 
 const tickMs = 10_000;

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configOf, loadFile } from "../../test/support/load-config.ts";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { silentLogger } from "../base/index.ts";
-import type { PodSpec } from "../model/index.ts";
-import { imageKind } from "../volumes/kinds/image.ts";
+import { silentLogger } from "../ground/base/index.ts";
+import type { PodSpec } from "../ground/model/index.ts";
+import { imageKind } from "../pod/volumes/kinds/image.ts";
 import { fetchMountedImages, mountedImageNames } from "./image-volumes.ts";
 import { type StartedImages, startImages } from "./images.ts";
 

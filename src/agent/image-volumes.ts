@@ -1,7 +1,7 @@
-import { table } from "../base/index.ts";
-import type { RuntimeIdentity } from "../cri/index.ts";
-import type { Container, IdentifiedPod } from "../model/index.ts";
-import { StartError } from "../runtime/index.ts";
+import type { RuntimeIdentity } from "../connections/cri/index.ts";
+import { table } from "../ground/base/index.ts";
+import type { Container, IdentifiedPod } from "../ground/model/index.ts";
+import { StartError } from "../pod/runtime/index.ts";
 
 /** Releases since which a runtime mounts images; one that is not listed is taken at its word. */
 const since: Readonly<Record<string, readonly [major: number, minor: number]>> = table({

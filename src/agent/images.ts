@@ -1,7 +1,21 @@
 import { join } from "node:path";
-import { type Clock, type Ledger, type Logger, messageOf } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import { type ImageService, type PodSandboxConfig, type RuntimeIdentity, untilAnswered } from "../cri/index.ts";
+import {
+  type ImageService,
+  type PodSandboxConfig,
+  type RuntimeIdentity,
+  untilAnswered,
+} from "../connections/cri/index.ts";
+import { type Clock, type Ledger, type Logger, messageOf } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import {
+  type Container,
+  type ContainerKind,
+  type IdentifiedPod,
+  type PodUid,
+  type RecordPodEvent,
+  type Secret,
+  uidOf,
+} from "../ground/model/index.ts";
 import {
   CredentialPlugin,
   Credentials,
@@ -17,17 +31,8 @@ import {
   PullRecords,
   type ServiceAccounts,
   type VerificationPolicy,
-} from "../images/index.ts";
-import {
-  type Container,
-  type ContainerKind,
-  type IdentifiedPod,
-  type PodUid,
-  type RecordPodEvent,
-  type Secret,
-  uidOf,
-} from "../model/index.ts";
-import { StartError, type StarterPorts } from "../runtime/index.ts";
+} from "../pod/images/index.ts";
+import { StartError, type StarterPorts } from "../pod/runtime/index.ts";
 import { fetchMountedImages } from "./image-volumes.ts";
 import type { ImageMetrics } from "./metrics/index.ts";
 

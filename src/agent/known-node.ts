@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import type { Machine } from "../host/index.ts";
-import { KnownNode, newNode, nodeSettingsOf } from "../node/index.ts";
+import type { Machine } from "../connections/host/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import { KnownNode, newNode, nodeSettingsOf } from "../node/object/index.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Keeps the Node that pods are judged by, from before the first of them until the scope ends. */

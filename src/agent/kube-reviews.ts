@@ -1,6 +1,6 @@
-import { ApiError, ConnectionError, type KubeClient, resources } from "../kube/index.ts";
-import type { SubjectAccessReview, TokenReview } from "../model/index.ts";
-import type { Reviews } from "../server/index.ts";
+import { ApiError, ConnectionError, type KubeClient, resources } from "../connections/kube/index.ts";
+import type { SubjectAccessReview, TokenReview } from "../ground/model/index.ts";
+import type { Reviews } from "../node/server/index.ts";
 
 const transientCodes: ReadonlySet<number> = new Set([429, 500, 504]);
 

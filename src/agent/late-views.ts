@@ -1,6 +1,6 @@
-import type { LedgerView } from "../base/index.ts";
-import type { ObservedPod, Pod, PodUid } from "../model/index.ts";
-import type { LocalViews, PodViewChange, Reviews, RuntimeViews } from "../server/index.ts";
+import type { LedgerView } from "../ground/base/index.ts";
+import type { ObservedPod, Pod, PodUid } from "../ground/model/index.ts";
+import type { LocalViews, PodViewChange, Reviews, RuntimeViews } from "../node/server/index.ts";
 
 /** The doors open before the pods are there: until their views are attached there is no pod to show. */
 export class LateViews implements LocalViews, RuntimeViews {

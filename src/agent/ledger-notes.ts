@@ -1,6 +1,6 @@
-import type { Ledger } from "../base/index.ts";
-import { type PodStatus, type PodUid, uidOf } from "../model/index.ts";
-import type { StatusStore } from "../status/index.ts";
+import type { Ledger } from "../ground/base/index.ts";
+import { type PodStatus, type PodUid, uidOf } from "../ground/model/index.ts";
+import type { StatusStore } from "../pod/status/index.ts";
 
 /** Writes into the ledger what users ask for by these names: when a pod ran, was ready, when a container ended. */
 export function noteMilestones(statuses: StatusStore, ledger: Ledger<PodUid>): void {

@@ -1,5 +1,5 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import { acquireLockFile, lockContended } from "../host/index.ts";
+import { acquireLockFile, lockContended } from "../connections/host/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
 import type { Ending } from "./ending.ts";
 
 export interface LockFileSettings {

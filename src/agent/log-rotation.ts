@@ -1,9 +1,9 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import type { KubeletConfiguration } from "../config/index.ts";
-import type { RuntimeService } from "../cri/index.ts";
-import { parseQuantity, wholeUnits } from "../model/index.ts";
-import { type LoggedContainer, LogRotation, type PodObserver } from "../runtime/index.ts";
-import type { StatusStore } from "../status/index.ts";
+import type { RuntimeService } from "../connections/cri/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { KubeletConfiguration } from "../ground/config/index.ts";
+import { parseQuantity, wholeUnits } from "../ground/model/index.ts";
+import { type LoggedContainer, LogRotation, type PodObserver } from "../pod/runtime/index.ts";
+import type { StatusStore } from "../pod/status/index.ts";
 
 /** Keeps the logs of the containers that the observer knows to run within the configured limits. */
 export function startLogRotation(

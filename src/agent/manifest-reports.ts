@@ -1,7 +1,7 @@
-import type { Logger } from "../base/index.ts";
-import { describePod, type Problem, type RecordPodEvent } from "../model/index.ts";
-import type { HealthRegistry } from "../server/index.ts";
-import type { ReportProblem } from "../sources/index.ts";
+import type { Logger } from "../ground/base/index.ts";
+import { describePod, type Problem, type RecordPodEvent } from "../ground/model/index.ts";
+import type { HealthRegistry } from "../node/server/index.ts";
+import type { ReportProblem } from "../pod/sources/index.ts";
 
 /** A bad manifest shows in the log, in the health report and, where its pod still runs, as an event of that pod. */
 export function reportManifests(ports: {

@@ -1,8 +1,8 @@
-import { type Logger, messageOf } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../host/index.ts";
-import type { ResourceAmounts } from "../model/index.ts";
-import { canControlSwap, readHugePageSizes } from "../resources/index.ts";
+import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../connections/host/index.ts";
+import { type Logger, messageOf } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { ResourceAmounts } from "../ground/model/index.ts";
+import { canControlSwap, readHugePageSizes } from "../pod/resources/index.ts";
 import {
   type AllocateIds,
   type NodeContext,
@@ -10,7 +10,7 @@ import {
   readResolvConf,
   readThermalThrottlePaths,
   type SandboxContext,
-} from "../runtime/index.ts";
+} from "../pod/runtime/index.ts";
 
 /** Gathers the facts about this node that the descriptions of sandboxes and containers need. */
 export async function readNodeContext(facts: {

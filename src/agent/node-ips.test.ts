@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { silentLogger, TaskScope } from "../base/index.ts";
-import type { Node, NodeAddress } from "../model/index.ts";
+import { silentLogger, TaskScope } from "../ground/base/index.ts";
+import type { Node, NodeAddress } from "../ground/model/index.ts";
 import { NodeIps } from "./node-ips.ts";
 
 class World implements AsyncDisposable {

@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
-import { type Clock, type Logger, messageOf, Pause, type TaskScope } from "../base/index.ts";
-import { nodeAddresses } from "../host/index.ts";
-import { jsonEqual, type Node, type NodeAddress } from "../model/index.ts";
+import { nodeAddresses } from "../connections/host/index.ts";
+import { type Clock, type Logger, messageOf, Pause, type TaskScope } from "../ground/base/index.ts";
+import { jsonEqual, type Node, type NodeAddress } from "../ground/model/index.ts";
 
 /** The network may come up after the agent, and pods on it should not have to wait for long. */
 const retryMs = 1_000;

@@ -5,11 +5,11 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { configOf, loadFile } from "../../test/support/load-config.ts";
 import { TestFacts } from "../../test/support/node-facts.ts";
 import { enginePod } from "../../test/support/test-engine.ts";
-import { silentLogger } from "../base/index.ts";
-import { amountsOf, type Node, resourceField, wholeUnits } from "../model/index.ts";
-import { nodeSettingsOf } from "../node/index.ts";
-import { StatusComputer } from "../node/status/compute.ts";
-import { predicatesHandler } from "../pods/index.ts";
+import { silentLogger } from "../ground/base/index.ts";
+import { amountsOf, type Node, resourceField, wholeUnits } from "../ground/model/index.ts";
+import { nodeSettingsOf } from "../node/object/index.ts";
+import { StatusComputer } from "../node/object/status/compute.ts";
+import { predicatesHandler } from "../pod/registry/index.ts";
 import { NodeResources } from "./node-resources.ts";
 
 const settings = [

@@ -1,5 +1,5 @@
-import { type AgentConfig, capacitySettingsOf } from "../config/index.ts";
-import { filesystemBytes, type Machine, readHugePages } from "../host/index.ts";
+import { filesystemBytes, type Machine, readHugePages } from "../connections/host/index.ts";
+import { type AgentConfig, capacitySettingsOf } from "../ground/config/index.ts";
 import {
   allocatableOf,
   amountsOf,
@@ -8,7 +8,7 @@ import {
   capacityOf,
   type NodeStatus,
   type ResourceAmounts,
-} from "../model/index.ts";
+} from "../ground/model/index.ts";
 
 /**
  * What this machine has for pods. The Node's status, admission and what containers are told of the node all come from

@@ -1,10 +1,10 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import type { CriClient, RuntimeIdentity } from "../cri/index.ts";
-import { ImageList, nodeStatusImages } from "../images/index.ts";
-import type { RecordNodeEvent } from "../model/index.ts";
-import { NodeKeeper, nodeSettingsOf, systemNetwork } from "../node/index.ts";
-import type { RuntimeStatus } from "../runtime/index.ts";
+import type { CriClient, RuntimeIdentity } from "../connections/cri/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { RecordNodeEvent } from "../ground/model/index.ts";
+import { NodeKeeper, nodeSettingsOf, systemNetwork } from "../node/object/index.ts";
+import { ImageList, nodeStatusImages } from "../pod/images/index.ts";
+import type { RuntimeStatus } from "../pod/runtime/index.ts";
 import type { Cluster } from "./cluster.ts";
 import { type NodeResources, noDevices } from "./node-resources.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../ground/base/index.ts";
 import { tuneOwnProcess } from "./own-process.ts";
 
 test("limits that cannot be had are said once and do not stop the start", async () => {

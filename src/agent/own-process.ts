@@ -1,5 +1,5 @@
-import { type Clock, explain, type Logger, type TaskScope } from "../base/index.ts";
-import { setOpenFileLimit, setOwnOomScore } from "../host/index.ts";
+import { setOpenFileLimit, setOwnOomScore } from "../connections/host/index.ts";
+import { type Clock, explain, type Logger, type TaskScope } from "../ground/base/index.ts";
 
 export interface OwnProcessSettings {
   readonly oomScoreAdj: number;

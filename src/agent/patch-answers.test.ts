@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { IdentifiedPod } from "../model/index.ts";
+import type { IdentifiedPod } from "../ground/model/index.ts";
 import { PatchAnswers } from "./patch-answers.ts";
 
 const pod = (resourceVersion: string): IdentifiedPod =>

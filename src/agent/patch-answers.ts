@@ -1,4 +1,4 @@
-import type { IdentifiedPod } from "../model/index.ts";
+import type { IdentifiedPod } from "../ground/model/index.ts";
 
 /** What the API server answered to our own patches, which is newer than the watch until the watch has caught up. */
 export class PatchAnswers {

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { does, exitsAfter, ignoresTerm, runsForever } from "../hollow/index.ts";
-import type { IdentifiedPod, PodUid } from "../model/index.ts";
+import { does, exitsAfter, ignoresTerm, runsForever } from "../beside/hollow/index.ts";
+import type { IdentifiedPod, PodUid } from "../ground/model/index.ts";
 
 const container = { name: "main", image: "busybox:1" };
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { aFewAtOnce, mapAtMost, type TaskScope } from "../base/index.ts";
-import { containerHash, type IdentifiedPod, newestOf, type ObservedPod, uidOf } from "../model/index.ts";
-import { FileProbeStore, Probes, probeRunner } from "../probes/index.ts";
+import { aFewAtOnce, mapAtMost, type TaskScope } from "../ground/base/index.ts";
+import { containerHash, type IdentifiedPod, newestOf, type ObservedPod, uidOf } from "../ground/model/index.ts";
+import { FileProbeStore, Probes, probeRunner } from "../pod/probes/index.ts";
 import {
   anywhere,
   ContainerKiller,
@@ -13,9 +13,9 @@ import {
   RuntimeStatus,
   removePodLogs,
   type SandboxContext,
-} from "../runtime/index.ts";
-import { readVolumeFile } from "../volumes/index.ts";
-import { PodMemoryFiles, type ProbesPort } from "../workers/index.ts";
+} from "../pod/runtime/index.ts";
+import { readVolumeFile } from "../pod/volumes/index.ts";
+import { PodMemoryFiles, type ProbesPort } from "../pod/workers/index.ts";
 import { execThrough } from "./exec.ts";
 import { sandboxContextOf } from "./node-context.ts";
 import type { PodEngineParts } from "./pod-engine-parts.ts";

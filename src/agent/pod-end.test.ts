@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { ignoresTerm, runsForever } from "../hollow/index.ts";
-import { amountsOf, type IdentifiedPod, type PodUid } from "../model/index.ts";
-import { predicatesHandler } from "../pods/index.ts";
+import { ignoresTerm, runsForever } from "../beside/hollow/index.ts";
+import { amountsOf, type IdentifiedPod, type PodUid } from "../ground/model/index.ts";
+import { predicatesHandler } from "../pod/registry/index.ts";
 
 function deleted(pod: IdentifiedPod, graceSeconds = 30): IdentifiedPod {
   const deletionTimestamp = "2026-01-01T00:00:00Z";

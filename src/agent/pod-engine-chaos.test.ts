@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import type { CriOperation } from "../cri/index.ts";
-import { type Behaviour, exitsAfter, type FaultEffect, ignoresTerm, runsForever } from "../hollow/index.ts";
-import type { IdentifiedPod } from "../model/index.ts";
+import { type Behaviour, exitsAfter, type FaultEffect, ignoresTerm, runsForever } from "../beside/hollow/index.ts";
+import type { CriOperation } from "../connections/cri/index.ts";
+import type { IdentifiedPod } from "../ground/model/index.ts";
 
 const firstSeed = Number(process.env["NODELET_SEED"] ?? 1);
 const lives = Number(process.env["NODELET_LIVES"] ?? 8);

@@ -1,10 +1,10 @@
-import type { Clock, Ledger, Logger } from "../base/index.ts";
-import type { ContainerHint, RuntimeService } from "../cri/index.ts";
-import type { IdentifiedPod, PodUid, RecordNodeEvent, RecordPodEvent } from "../model/index.ts";
-import type { Admission } from "../pods/index.ts";
-import type { ContainerContext, DnsSettings, NodeContext, StarterPorts } from "../runtime/index.ts";
-import type { PodMux } from "../sources/index.ts";
-import type { PodVolumes } from "../volumes/index.ts";
+import type { ContainerHint, RuntimeService } from "../connections/cri/index.ts";
+import type { Clock, Ledger, Logger } from "../ground/base/index.ts";
+import type { IdentifiedPod, PodUid, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
+import type { Admission } from "../pod/registry/index.ts";
+import type { ContainerContext, DnsSettings, NodeContext, StarterPorts } from "../pod/runtime/index.ts";
+import type { PodMux } from "../pod/sources/index.ts";
+import type { PodVolumes } from "../pod/volumes/index.ts";
 import type { AgentMetrics } from "./metrics/index.ts";
 import type { PodSetupPorts } from "./pod-setup.ts";
 

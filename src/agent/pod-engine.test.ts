@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
-import type { ContainerHint } from "../cri/index.ts";
-import { exitsAfter, ignoresTerm, runsForever } from "../hollow/index.ts";
-import type { IdentifiedPod, PodStatus, PodUid } from "../model/index.ts";
-import { type AdmissionHandler, hostPortsHandler } from "../pods/index.ts";
+import { exitsAfter, ignoresTerm, runsForever } from "../beside/hollow/index.ts";
+import type { ContainerHint } from "../connections/cri/index.ts";
+import type { IdentifiedPod, PodStatus, PodUid } from "../ground/model/index.ts";
+import { type AdmissionHandler, hostPortsHandler } from "../pod/registry/index.ts";
 
 test("the crash back-off: none, then 10 s doubling to five minutes; forgotten after ten quiet minutes", async () => {
   await using node = await TestEngine.start();

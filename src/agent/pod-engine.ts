@@ -1,6 +1,13 @@
-import { KeyedWorkers, type Ledger, type TaskScope } from "../base/index.ts";
-import { containerHash, type IdentifiedPod, type ObservedPod, type PodUid, qosClassOf, uidOf } from "../model/index.ts";
-import { PodRegistry } from "../pods/index.ts";
+import { KeyedWorkers, type Ledger, type TaskScope } from "../ground/base/index.ts";
+import {
+  containerHash,
+  type IdentifiedPod,
+  type ObservedPod,
+  type PodUid,
+  qosClassOf,
+  uidOf,
+} from "../ground/model/index.ts";
+import { PodRegistry } from "../pod/registry/index.ts";
 import {
   ContainerGc,
   followHints,
@@ -8,10 +15,10 @@ import {
   Relist,
   type RuntimeStatus,
   runtimeLabels,
-} from "../runtime/index.ts";
-import type { PodMux } from "../sources/index.ts";
-import { readTerminationText, StatusStore, TerminationTexts } from "../status/index.ts";
-import { PodWorkers } from "../workers/index.ts";
+} from "../pod/runtime/index.ts";
+import type { PodMux } from "../pod/sources/index.ts";
+import { readTerminationText, StatusStore, TerminationTexts } from "../pod/status/index.ts";
+import { PodWorkers } from "../pod/workers/index.ts";
 import { keepCollecting } from "./garbage.ts";
 import { noteMilestones } from "./ledger-notes.ts";
 import { showNodeState } from "./metrics/index.ts";

@@ -1,9 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Ledger, messageOf } from "../base/index.ts";
-import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../model/index.ts";
-import { type PodVolumes, removePodDirectory, VolumeError } from "../volumes/index.ts";
-import type { PodSetupPort } from "../workers/index.ts";
+import { type Ledger, messageOf } from "../ground/base/index.ts";
+import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../ground/model/index.ts";
+import { type PodVolumes, removePodDirectory, VolumeError } from "../pod/volumes/index.ts";
+import type { PodSetupPort } from "../pod/workers/index.ts";
 
 /** Directories, cgroup and volumes of a pod: there before its first container, gone after its last. */
 export class PodSetup implements PodSetupPort {

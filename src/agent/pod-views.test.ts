@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { Ledger, silentLogger } from "../base/index.ts";
-import { configMirrorAnnotation, configSourceAnnotation, type IdentifiedPod, type PodUid } from "../model/index.ts";
-import { StatusStore } from "../status/index.ts";
+import { Ledger, silentLogger } from "../ground/base/index.ts";
+import {
+  configMirrorAnnotation,
+  configSourceAnnotation,
+  type IdentifiedPod,
+  type PodUid,
+} from "../ground/model/index.ts";
+import { StatusStore } from "../pod/status/index.ts";
 import { PodViews } from "./pod-views.ts";
 
 function pod(name: string, uid: string, annotations: Record<string, string>): IdentifiedPod {

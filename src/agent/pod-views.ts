@@ -1,4 +1,4 @@
-import type { Ledger, LedgerView } from "../base/index.ts";
+import type { Ledger, LedgerView } from "../ground/base/index.ts";
 import {
   fullName,
   type IdentifiedPod,
@@ -8,9 +8,9 @@ import {
   type PodStatus,
   type PodUid,
   uidOf,
-} from "../model/index.ts";
-import type { LocalViews, PodViewChange } from "../server/index.ts";
-import type { StatusStore } from "../status/index.ts";
+} from "../ground/model/index.ts";
+import type { LocalViews, PodViewChange } from "../node/server/index.ts";
+import type { StatusStore } from "../pod/status/index.ts";
 
 /** The pods of the engine as the doors show them: the wanted ones, and those still on their way out. */
 export class PodViews implements LocalViews {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import type { PodUid } from "../model/index.ts";
-import type { VolumeKind } from "../volumes/index.ts";
+import type { PodUid } from "../ground/model/index.ts";
+import type { VolumeKind } from "../pod/volumes/index.ts";
 
 /** A kind of volume that can't be had for a while. */
 class LateKind implements VolumeKind {

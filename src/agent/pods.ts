@@ -1,11 +1,12 @@
 import { join } from "node:path";
-import { type Clock, Ledger, type Logger, type TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import { ContainerHints, type CriClient } from "../cri/index.ts";
-import { type CgroupLayout, isAppArmorEnabled, type Machine } from "../host/index.ts";
-import { type ImageGc, readPullSecrets } from "../images/index.ts";
-import type { IdentifiedPod, PodUid } from "../model/index.ts";
-import type { KnownNode, NodeKeeper } from "../node/index.ts";
+import { ContainerHints, type CriClient } from "../connections/cri/index.ts";
+import { type CgroupLayout, isAppArmorEnabled, type Machine } from "../connections/host/index.ts";
+import { type Clock, Ledger, type Logger, type TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { IdentifiedPod, PodUid } from "../ground/model/index.ts";
+import type { KnownNode, NodeKeeper } from "../node/object/index.ts";
+import type { HealthRegistry, LocalViews, Reviews, RuntimeViews, StatsPorts } from "../node/server/index.ts";
+import { type ImageGc, readPullSecrets } from "../pod/images/index.ts";
 import {
   Admission,
   appArmorHandler,
@@ -15,15 +16,14 @@ import {
   osHandler,
   predicatesHandler,
   sysctlHandler,
-} from "../pods/index.ts";
+} from "../pod/registry/index.ts";
 import {
   defaultUserIdPool,
   type KnownServices,
   normalSysctlName,
   type RuntimeStatus,
   UserIds,
-} from "../runtime/index.ts";
-import type { HealthRegistry, LocalViews, Reviews, RuntimeViews, StatsPorts } from "../server/index.ts";
+} from "../pod/runtime/index.ts";
 import { startCgroups } from "./cgroups.ts";
 import type { Cluster } from "./cluster.ts";
 import { certDirOf } from "./directories.ts";

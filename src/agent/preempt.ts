@@ -1,7 +1,13 @@
-import { type Clock, type Logger, mapAtMost, type TaskScope } from "../base/index.ts";
-import { type IdentifiedPod, type PodCondition, type PodStatus, type RecordPodEvent, uidOf } from "../model/index.ts";
-import type { RegistryPorts } from "../pods/index.ts";
-import type { PodWorkers } from "../workers/index.ts";
+import { type Clock, type Logger, mapAtMost, type TaskScope } from "../ground/base/index.ts";
+import {
+  type IdentifiedPod,
+  type PodCondition,
+  type PodStatus,
+  type RecordPodEvent,
+  uidOf,
+} from "../ground/model/index.ts";
+import type { RegistryPorts } from "../pod/registry/index.ts";
+import type { PodWorkers } from "../pod/workers/index.ts";
 
 const shortestWaitMs = 10_000;
 const message = "Preempted in order to admit critical pod";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { generous, never } from "../../test/support/client-lab.ts";
-import { silentLogger, systemClock, TaskScope } from "../base/index.ts";
-import { KubeClients, parseKubeconfig, requestToken, resources } from "../kube/index.ts";
-import { startLocalApi } from "../localapi/index.ts";
-import type { Pod, ServiceAccount } from "../model/index.ts";
+import { startLocalApi } from "../beside/localapi/index.ts";
+import { KubeClients, parseKubeconfig, requestToken, resources } from "../connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../ground/base/index.ts";
+import type { Pod, ServiceAccount } from "../ground/model/index.ts";
 import { pullAccounts } from "./pull-accounts.ts";
 
 test("a credential provider learns of the pod's account what a node may know, and gets a token bound to the pod", async () => {

@@ -1,7 +1,7 @@
-import type { Clock, Logger } from "../base/index.ts";
-import type { ServiceAccounts } from "../images/index.ts";
-import { getObject, type KubeClient, resources } from "../kube/index.ts";
-import { type RequestToken, TokenManager } from "../volumes/index.ts";
+import { getObject, type KubeClient, resources } from "../connections/kube/index.ts";
+import type { Clock, Logger } from "../ground/base/index.ts";
+import type { ServiceAccounts } from "../pod/images/index.ts";
+import { type RequestToken, TokenManager } from "../pod/volumes/index.ts";
 
 /** Service accounts of pods, for credential providers that are to know on whose behalf an image is pulled. */
 export function pullAccounts(parts: {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { amountsOf, type IdentifiedPod, type PodSpec, type PodUid } from "../model/index.ts";
-import { type AdmissionHandler, hostPortsHandler, type JudgingNode, predicatesHandler } from "../pods/index.ts";
+import { amountsOf, type IdentifiedPod, type PodSpec, type PodUid } from "../ground/model/index.ts";
+import { type AdmissionHandler, hostPortsHandler, type JudgingNode, predicatesHandler } from "../pod/registry/index.ts";
 
 const node = { metadata: { name: "n1", labels: { disk: "ssd" } } };
 

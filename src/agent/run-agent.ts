@@ -1,8 +1,14 @@
 import { normalize } from "node:path";
-import { type Clock, type Logger, onAbort, TaskScope } from "../base/index.ts";
-import { type AgentConfig, NODELET_VERSION } from "../config/index.ts";
-import { claimDirectory, ensureDirectory, readCgroupLayout, readMachine, readSwaps } from "../host/index.ts";
-import { Figures, HealthRegistry, type LogVerbosity, type NodeApiPorts } from "../server/index.ts";
+import {
+  claimDirectory,
+  ensureDirectory,
+  readCgroupLayout,
+  readMachine,
+  readSwaps,
+} from "../connections/host/index.ts";
+import { type Clock, type Logger, onAbort, TaskScope } from "../ground/base/index.ts";
+import { type AgentConfig, NODELET_VERSION } from "../ground/config/index.ts";
+import { Figures, HealthRegistry, type LogVerbosity, type NodeApiPorts } from "../node/server/index.ts";
 import { prepareDirectories } from "./directories.ts";
 import { openDoors } from "./doors.ts";
 import { Ending } from "./ending.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { testPod } from "../../test/support/pods.ts";
-import type { Pod, PodStatus, PodUid } from "../model/index.ts";
-import type { LocalViews, PodViewChange } from "../server/index.ts";
+import type { Pod, PodStatus, PodUid } from "../ground/model/index.ts";
+import type { LocalViews, PodViewChange } from "../node/server/index.ts";
 import type { RunningPods } from "./pods.ts";
 import { readRunOnceArgs, waitForPods } from "./run-once.ts";
 

@@ -1,5 +1,5 @@
-import { type Clock, formatDuration, Pause } from "../base/index.ts";
-import type { Pod, PodUid } from "../model/index.ts";
+import { type Clock, formatDuration, Pause } from "../ground/base/index.ts";
+import type { Pod, PodUid } from "../ground/model/index.ts";
 import type { RunningPods } from "./pods.ts";
 
 export interface RunOnceOptions {

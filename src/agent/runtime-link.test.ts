@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { serveFakeRuntime } from "../../test/support/served-runtime.ts";
-import { silentLogger, systemClock } from "../base/index.ts";
-import { CgroupDriver, CriError, UnsupportedRuntimeError } from "../cri/index.ts";
-import { type ServedServices, serveRuntime } from "../hollow/index.ts";
-import { HealthRegistry } from "../server/index.ts";
+import { type ServedServices, serveRuntime } from "../beside/hollow/index.ts";
+import { CgroupDriver, CriError, UnsupportedRuntimeError } from "../connections/cri/index.ts";
+import { silentLogger, systemClock } from "../ground/base/index.ts";
+import { HealthRegistry } from "../node/server/index.ts";
 import { RuntimeLink } from "./runtime-link.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-link-"));

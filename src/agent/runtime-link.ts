@@ -1,5 +1,3 @@
-import { type Clock, explain, type Logger } from "../base/index.ts";
-import type { KubeletConfiguration } from "../config/index.ts";
 import {
   type CallReport,
   CriClient,
@@ -7,8 +5,10 @@ import {
   parseEndpoint,
   RuntimeHandshake,
   type RuntimeIdentity,
-} from "../cri/index.ts";
-import type { HealthCheck, HealthRegistry } from "../server/index.ts";
+} from "../connections/cri/index.ts";
+import { type Clock, explain, type Logger } from "../ground/base/index.ts";
+import type { KubeletConfiguration } from "../ground/config/index.ts";
+import type { HealthCheck, HealthRegistry } from "../node/server/index.ts";
 
 /** What the runtime said of itself when it answered first. */
 export interface ConnectedRuntime {

@@ -1,5 +1,5 @@
-import type { Logger } from "../base/index.ts";
-import { notifySystemd, type ServiceNotice } from "../host/index.ts";
+import { notifySystemd, type ServiceNotice } from "../connections/host/index.ts";
+import type { Logger } from "../ground/base/index.ts";
 
 /** What the service manager (systemd) put into the environment. */
 export interface ServiceEnvironment {

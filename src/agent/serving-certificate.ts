@@ -1,13 +1,13 @@
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
 import {
   CertificateFileStore,
   CertificateManager,
   issueCertificate,
   serverUse,
   servingTemplate,
-} from "../kube/index.ts";
-import type { NodeKeeper } from "../node/index.ts";
+} from "../connections/kube/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { NodeKeeper } from "../node/object/index.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** How long one request may stay undecided: nobody approves these by themselves, so a person has to. */

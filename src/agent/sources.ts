@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { TaskScope } from "../base/index.ts";
-import type { RecordPodEvent } from "../model/index.ts";
+import type { TaskScope } from "../ground/base/index.ts";
+import type { RecordPodEvent } from "../ground/model/index.ts";
 import {
   FileSource,
   HttpSource,
@@ -9,7 +9,7 @@ import {
   type SourcePorts,
   StaticPodAdoption,
   type StaticPodSettings,
-} from "../sources/index.ts";
+} from "../pod/sources/index.ts";
 import { reportManifests } from "./manifest-reports.ts";
 import type { AgentParts } from "./pods.ts";
 import { listStaticPods } from "./started-pods.ts";

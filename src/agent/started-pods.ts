@@ -1,8 +1,8 @@
-import type { Clock, Logger } from "../base/index.ts";
-import { ContainerState, PodSandboxState, type RuntimeService, untilAnswered } from "../cri/index.ts";
-import { configSourceAnnotation } from "../model/index.ts";
-import { parseContainerAnnotations, runtimeLabels } from "../runtime/index.ts";
-import type { StartedPod } from "../sources/index.ts";
+import { ContainerState, PodSandboxState, type RuntimeService, untilAnswered } from "../connections/cri/index.ts";
+import type { Clock, Logger } from "../ground/base/index.ts";
+import { configSourceAnnotation } from "../ground/model/index.ts";
+import { parseContainerAnnotations, runtimeLabels } from "../pod/runtime/index.ts";
+import type { StartedPod } from "../pod/sources/index.ts";
 
 /** The pods, running or done, that the runtime has sandboxes of, whichever agent made them; newest first. */
 export async function listStartedPods(runtime: RuntimeService, signal: AbortSignal): Promise<readonly StartedPod[]> {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { AgentConfig } from "../config/index.ts";
-import { cgroupReader, readCgroupOf } from "../host/index.ts";
-import { sandboxImageOf } from "../images/index.ts";
-import { cgroupNamed } from "../model/index.ts";
-import type { NodeContext, PodObserver } from "../runtime/index.ts";
-import type { StatsPorts } from "../server/index.ts";
-import type { PodVolumes } from "../volumes/index.ts";
+import { cgroupReader, readCgroupOf } from "../connections/host/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import { cgroupNamed } from "../ground/model/index.ts";
+import type { StatsPorts } from "../node/server/index.ts";
+import { sandboxImageOf } from "../pod/images/index.ts";
+import type { NodeContext, PodObserver } from "../pod/runtime/index.ts";
+import type { PodVolumes } from "../pod/volumes/index.ts";
 import type { AgentParts } from "./pods.ts";
 
 /** Where the statistics of the node and of its pods come from. */

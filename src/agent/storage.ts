@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { Clock, Logger, TaskScope } from "../base/index.ts";
-import { runTool } from "../host/index.ts";
-import { getObject, isNotFound, type KubeClient, resources } from "../kube/index.ts";
-import type { PersistentVolumeClaim, PersistentVolumeClaimCondition, RecordPodEvent } from "../model/index.ts";
-import { CsiDrivers, CsiNodeUpkeep, type NodeObjects, PluginRegistration } from "../plugins/index.ts";
+import { runTool } from "../connections/host/index.ts";
+import { getObject, isNotFound, type KubeClient, resources } from "../connections/kube/index.ts";
+import { CsiDrivers, CsiNodeUpkeep, type NodeObjects, PluginRegistration } from "../connections/plugins/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { PersistentVolumeClaim, PersistentVolumeClaimCondition, RecordPodEvent } from "../ground/model/index.ts";
 import {
   type Claims,
   type CsiCluster,
@@ -11,7 +11,7 @@ import {
   type ResizeReport,
   type TokenManager,
   type VolumeFiles,
-} from "../volumes/index.ts";
+} from "../pod/volumes/index.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface StorageParts {

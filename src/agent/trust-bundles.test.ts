@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeApi, refusal } from "../../test/support/fake-api.ts";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
-import { silentLogger, TaskScope } from "../base/index.ts";
-import { resources } from "../kube/index.ts";
+import { resources } from "../connections/kube/index.ts";
+import { silentLogger, TaskScope } from "../ground/base/index.ts";
 import { trustBundlesOf } from "./trust-bundles.ts";
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
-import { type Clock, type Logger, type TaskScope, withDeadline } from "../base/index.ts";
-import { Informer, resources, withoutManagedFields } from "../kube/index.ts";
-import type { V1beta1ClusterTrustBundle } from "../model/index.ts";
-import type { TrustBundles } from "../volumes/index.ts";
+import { Informer, resources, withoutManagedFields } from "../connections/kube/index.ts";
+import { type Clock, type Logger, type TaskScope, withDeadline } from "../ground/base/index.ts";
+import type { V1beta1ClusterTrustBundle } from "../ground/model/index.ts";
+import type { TrustBundles } from "../pod/volumes/index.ts";
 
 interface TrustBundleParts {
   readonly client: ConstructorParameters<typeof Informer>[1]["client"];

@@ -1,9 +1,17 @@
 import { join } from "node:path";
-import { type Clock, isAbort, type Ledger, type Logger, messageOf, Pause, type TaskScope } from "../base/index.ts";
-import type { AgentConfig } from "../config/index.ts";
-import { runTool } from "../host/index.ts";
-import type { PodUid, RecordPodEvent } from "../model/index.ts";
-import type { NodeContext, ReadConfigMap, ReadSecret } from "../runtime/index.ts";
+import { runTool } from "../connections/host/index.ts";
+import {
+  type Clock,
+  isAbort,
+  type Ledger,
+  type Logger,
+  messageOf,
+  Pause,
+  type TaskScope,
+} from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { PodUid, RecordPodEvent } from "../ground/model/index.ts";
+import type { NodeContext, ReadConfigMap, ReadSecret } from "../pod/runtime/index.ts";
 import {
   LocalObjects,
   nodeKinds,
@@ -15,7 +23,7 @@ import {
   TokenManager,
   type TrustBundles,
   VolumeFiles,
-} from "../volumes/index.ts";
+} from "../pod/volumes/index.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Storage, StorageParts } from "./storage.ts";
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { DatagramReceiver } from "../../test/support/datagram-receiver.ts";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
-import { silentLogger, TaskScope } from "../base/index.ts";
-import { HealthRegistry } from "../server/index.ts";
+import { silentLogger, TaskScope } from "../ground/base/index.ts";
+import { HealthRegistry } from "../node/server/index.ts";
 import { ServiceManager } from "./service-manager.ts";
 import { runWatchdog, watchdogSetting } from "./watchdog.ts";
 

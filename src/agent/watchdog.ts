@@ -1,5 +1,5 @@
-import type { Clock, Logger } from "../base/index.ts";
-import type { HealthEntry, HealthRegistry } from "../server/index.ts";
+import type { Clock, Logger } from "../ground/base/index.ts";
+import type { HealthEntry, HealthRegistry } from "../node/server/index.ts";
 import type { ServiceEnvironment, ServiceManager } from "./service-manager.ts";
 
 /** How often systemd wants a sign of life, or why it wants none. */

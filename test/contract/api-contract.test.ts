@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { startLocalApi } from "../../src/localapi/index.ts";
+import { startLocalApi } from "../../src/beside/localapi/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import { accessOf } from "./api/client.ts";
 import { nodeAccess } from "./api/node-access.ts";
 import { apiContract } from "./api-contract.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ContainerState, UpdateContainerResourcesRequest } from "../../src/cri/index.ts";
+import { ContainerState, UpdateContainerResourcesRequest } from "../../src/connections/cri/index.ts";
 import { fails, type Pods } from "./pods.ts";
 
 const untilStopped = ["sleep", "1000"];

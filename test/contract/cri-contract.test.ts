@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
-import { FakeRuntime, serveRuntime } from "../../src/hollow/index.ts";
+import { FakeRuntime, serveRuntime } from "../../src/beside/hollow/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { criContract } from "./cri-contract.ts";
 
 const image = "localhost/contract/busybox:1";

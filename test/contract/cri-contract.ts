@@ -2,7 +2,7 @@
 // behind gRPC, and real containerd.
 
 import { after, before, describe } from "node:test";
-import type { HintPorts, ImageService, RuntimeService } from "../../src/cri/index.ts";
+import type { HintPorts, ImageService, RuntimeService } from "../../src/connections/cri/index.ts";
 import { containerContract } from "./containers.ts";
 import { execContract } from "./exec.ts";
 import { hintContract } from "./hints.ts";

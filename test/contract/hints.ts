@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { type ContainerHint, ContainerHints, ContainerState, PodSandboxState } from "../../src/cri/index.ts";
+import {
+  type ContainerHint,
+  ContainerHints,
+  ContainerState,
+  PodSandboxState,
+} from "../../src/connections/cri/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import { eventually, type Pods } from "./pods.ts";
 
 export function hintContract(pods: Pods): void {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ImageSpec } from "../../src/cri/index.ts";
+import { ImageSpec } from "../../src/connections/cri/index.ts";
 import { fails, type Pods } from "./pods.ts";
 
 export function imageContract(pods: Pods): void {

@@ -14,7 +14,7 @@ import {
   PodSandboxFilter,
   type PodSandboxStatus,
   type RuntimeService,
-} from "../../src/cri/index.ts";
+} from "../../src/connections/cri/index.ts";
 import type { ContractSubject } from "./cri-contract.ts";
 
 export interface Pod {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isIPv4 } from "node:net";
 import { test } from "node:test";
-import { NamespaceMode, PodSandboxConfig, PodSandboxState } from "../../src/cri/index.ts";
+import { NamespaceMode, PodSandboxConfig, PodSandboxState } from "../../src/connections/cri/index.ts";
 import { fails, type Pods } from "./pods.ts";
 
 export function sandboxContract(pods: Pods): void {

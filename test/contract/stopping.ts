@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ContainerState } from "../../src/cri/index.ts";
+import { ContainerState } from "../../src/connections/cri/index.ts";
 import { fails, type Pods } from "./pods.ts";
 
 const untilStopped = ["sleep", "1000"];

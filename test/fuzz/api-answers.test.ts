@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { Informer, resources } from "../../src/kube/index.ts";
-import type { Pod } from "../../src/model/index.ts";
+import { Informer, resources } from "../../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
+import type { Pod } from "../../src/ground/model/index.ts";
 import type { Reply, SeenRequest } from "../support/api-stand-in.ts";
 import { ClientLab, generous } from "../support/client-lab.ts";
 import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { CriError } from "../../src/cri/index.ts";
-import { problemWith } from "../../src/cri/sanity.ts";
-import type { FakeRuntime } from "../../src/hollow/index.ts";
+import type { FakeRuntime } from "../../src/beside/hollow/index.ts";
+import { CriError } from "../../src/connections/cri/index.ts";
+import { problemWith } from "../../src/connections/cri/sanity.ts";
 import { enginePod, TestEngine } from "../support/test-engine.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 

@@ -3,9 +3,9 @@ import { rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { silentLogger, systemClock } from "../../src/base/index.ts";
-import { encodeMessage } from "../../src/host/dbus/messages.ts";
-import { SystemdManager } from "../../src/host/systemd/manager.ts";
+import { encodeMessage } from "../../src/connections/host/dbus/messages.ts";
+import { SystemdManager } from "../../src/connections/host/systemd/manager.ts";
+import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 
 const systemdInterface = "org.freedesktop.systemd1.Manager";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { FuzzRandom, type FuzzRun, runWatched } from "./fuzzing.ts";
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { LeakCheck } from "./leaks.ts";
 

@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 /** What a process holds, to compare before and after. */
 interface Holdings {

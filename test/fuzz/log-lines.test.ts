@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { chooseDecoder, LogFormatError } from "../../src/server/logs/choose-decoder.ts";
-import type { LineFilter } from "../../src/server/logs/decoder.ts";
-import { readLog } from "../../src/server/logs/read-log.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import { chooseDecoder, LogFormatError } from "../../src/node/server/logs/choose-decoder.ts";
+import type { LineFilter } from "../../src/node/server/logs/decoder.ts";
+import { readLog } from "../../src/node/server/logs/read-log.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 
 const never = new AbortController().signal;

@@ -1,4 +1,4 @@
-import type { IdentifiedPod } from "../../src/model/index.ts";
+import type { IdentifiedPod } from "../../src/ground/model/index.ts";
 import { enginePod } from "../support/test-engine.ts";
 import type { FuzzRandom } from "./fuzzing.ts";
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { amountsOf } from "../../src/model/index.ts";
+import { amountsOf } from "../../src/ground/model/index.ts";
 import {
   appArmorHandler,
   hostPortsHandler,
   osHandler,
   predicatesHandler,
   sysctlHandler,
-} from "../../src/pods/index.ts";
+} from "../../src/pod/registry/index.ts";
 import { enginePod, TestEngine } from "../support/test-engine.ts";
 import { fuzzTest } from "./fuzzing.ts";
 import { oddPod } from "./odd-pods.ts";

@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HeldDirectory, removeTree } from "../../src/host/index.ts";
-import { giveToGroup } from "../../src/volumes/content/ownership.ts";
-import { countBelow } from "../../src/volumes/stats/disk-usage.ts";
+import { HeldDirectory, removeTree } from "../../src/connections/host/index.ts";
+import { giveToGroup } from "../../src/pod/volumes/content/ownership.ts";
+import { countBelow } from "../../src/pod/volumes/stats/disk-usage.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 
 const never = new AbortController().signal;

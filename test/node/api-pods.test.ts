@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { isAlreadyExists, resources } from "../../src/kube/index.ts";
-import type { Pod } from "../../src/model/index.ts";
+import { isAlreadyExists, resources } from "../../src/connections/kube/index.ts";
+import type { Pod } from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import { ApiCluster } from "../support/api-cluster.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";

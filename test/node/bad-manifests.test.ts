@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Pod } from "../../src/model/index.ts";
+import type { Pod } from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import { spoiltManifests } from "../support/spoilt-manifests.ts";
 import { idOf, statusOf, TestNode } from "../support/test-node.ts";

@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from "nod
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
-import { resources } from "../../src/kube/index.ts";
-import type { CertificateSigningRequest } from "../../src/model/index.ts";
+import { resources } from "../../src/connections/kube/index.ts";
+import type { CertificateSigningRequest } from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import { ApiCluster } from "../support/api-cluster.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";

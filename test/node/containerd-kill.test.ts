@@ -1,8 +1,8 @@
 // The runtime is killed and comes back, again and again: pods do not notice, what ended meanwhile is seen.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
-import type { Pod } from "../../src/model/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import type { Pod } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
 import { conditionOf, statusOf, TestNode } from "../support/test-node.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { criContract } from "../contract/cri-contract.ts";
 import { startContainerd } from "../support/containerd.ts";
 

@@ -2,8 +2,14 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { type ContainerHint, ContainerHints, ContainerState, CriClient, CriError } from "../../src/cri/index.ts";
+import {
+  type ContainerHint,
+  ContainerHints,
+  ContainerState,
+  CriClient,
+  CriError,
+} from "../../src/connections/cri/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import { eventually, Pods } from "../contract/pods.ts";
 import { startContainerd } from "../support/containerd.ts";
 

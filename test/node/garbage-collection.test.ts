@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { silentLogger, systemClock } from "../../src/base/index.ts";
 import {
   ContainerConfig,
   ContainerState,
@@ -13,10 +12,11 @@ import {
   NamespaceMode,
   NamespaceOption,
   PodSandboxConfig,
-} from "../../src/cri/index.ts";
-import { ImageAgeFile, ImageGc, readImageFs, sandboxImageOf } from "../../src/images/index.ts";
-import type { PodUid } from "../../src/model/index.ts";
-import { ContainerGc, PodObserver, runtimeLabels } from "../../src/runtime/index.ts";
+} from "../../src/connections/cri/index.ts";
+import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
+import type { PodUid } from "../../src/ground/model/index.ts";
+import { ImageAgeFile, ImageGc, readImageFs, sandboxImageOf } from "../../src/pod/images/index.ts";
+import { ContainerGc, PodObserver, runtimeLabels } from "../../src/pod/runtime/index.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { makeImage } from "../support/images.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { after, before, describe, test } from "node:test";
-import type { Container } from "../../src/model/index.ts";
+import type { Container } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
 import { isOver, statusOf, TestNode, type Trace } from "../support/test-node.ts";
 

@@ -4,8 +4,9 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { silentLogger, systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
+import type { Secret } from "../../src/ground/model/index.ts";
 import {
   CredentialPlugin,
   Credentials,
@@ -16,8 +17,7 @@ import {
   loadCredentialProviders,
   NodeCredentials,
   PullRecords,
-} from "../../src/images/index.ts";
-import type { Secret } from "../../src/model/index.ts";
+} from "../../src/pod/images/index.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { makeImage } from "../support/images.ts";
 import { registryCredentials, startRegistry, type TestRegistry, tinyImage } from "../support/registry.ts";

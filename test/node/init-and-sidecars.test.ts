@@ -1,7 +1,7 @@
 // Init containers and native sidecars: who starts when, who stops when, and what happens when one fails.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Container } from "../../src/model/index.ts";
+import type { Container } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
 import { conditionOf, idOf, isOver, statusOf, TestNode, type Trace } from "../support/test-node.ts";
 

@@ -2,7 +2,7 @@
 // deleted; and what kubectl shows of them and of the node.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { run } from "../../src/cli/machine/index.ts";
+import { run } from "../../src/beside/cli/machine/index.ts";
 import { eventually } from "../support/agent.ts";
 import { withoutKubectl } from "../support/kubectl.ts";
 import { KubectlCluster } from "../support/kubectl-cluster.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { run } from "../../src/cli/machine/index.ts";
+import { run } from "../../src/beside/cli/machine/index.ts";
 import { eventually } from "../support/agent.ts";
 import { withoutKubectl } from "../support/kubectl.ts";
 import { KubectlCluster } from "../support/kubectl-cluster.ts";

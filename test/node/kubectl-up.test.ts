@@ -7,14 +7,14 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { downCommand, LocalClient, upCommand } from "../../src/cli/index.ts";
+import { downCommand, LocalClient, upCommand } from "../../src/beside/cli/index.ts";
 import {
   layoutOf,
   type MachineLayout,
   machineProcesses,
   processOf,
   signalProcess,
-} from "../../src/cli/machine/index.ts";
+} from "../../src/beside/cli/machine/index.ts";
 import { eventually } from "../support/agent.ts";
 import { recordIo } from "../support/command-io.ts";
 import { Kubectl, withoutKubectl } from "../support/kubectl.ts";

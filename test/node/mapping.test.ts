@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { access, mkdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { silentLogger, systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
-import { readCgroupLayout } from "../../src/host/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { readCgroupLayout } from "../../src/connections/host/index.ts";
+import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import {
   type CgroupNaming,
   type Container,
@@ -14,8 +14,8 @@ import {
   type PodUid,
   qosClassOf,
   type SandboxId,
-} from "../../src/model/index.ts";
-import { CgroupTree, kernelCgroupFiles, PodCgroups } from "../../src/resources/index.ts";
+} from "../../src/ground/model/index.ts";
+import { CgroupTree, kernelCgroupFiles, PodCgroups } from "../../src/pod/resources/index.ts";
 import {
   type ContainerContext,
   containerConfig,
@@ -25,8 +25,8 @@ import {
   sandboxConfig,
   translateContainer,
   translateSandbox,
-} from "../../src/runtime/index.ts";
-import { exampleContext } from "../../src/runtime/mapping/example-context.ts";
+} from "../../src/pod/runtime/index.ts";
+import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 
 const signal = new AbortController().signal;

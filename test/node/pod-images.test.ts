@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Container, Pod } from "../../src/model/index.ts";
+import type { Container, Pod } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
 import { makeImage } from "../support/images.ts";
 import { registryCredentials, startRegistry, type TestRegistry } from "../support/registry.ts";

@@ -1,7 +1,7 @@
 // Probes of every kind on real containers: readiness that comes and goes, restarts, the gate of a startup probe.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Container, Pod, Probe } from "../../src/model/index.ts";
+import type { Container, Pod, Probe } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
 import { ServingStatus, serveHealth } from "../support/grpc-health.ts";
 import { idOf, isOver, statusOf, TestNode } from "../support/test-node.ts";

@@ -2,9 +2,9 @@
 // the API server is away at that moment.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
-import { resources } from "../../src/kube/index.ts";
-import type { Pod, PodSpec } from "../../src/model/index.ts";
+import { resources } from "../../src/connections/kube/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import { ApiCluster } from "../support/api-cluster.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
-import { ContainerState } from "../../src/cri/index.ts";
-import { resources } from "../../src/kube/index.ts";
-import { runtimeLabels } from "../../src/runtime/index.ts";
+import { ContainerState } from "../../src/connections/cri/index.ts";
+import { resources } from "../../src/connections/kube/index.ts";
+import { runtimeLabels } from "../../src/pod/runtime/index.ts";
 import { eventually } from "../support/agent.ts";
 import { type MeddleTools, proveRestarts } from "../support/restart-proof/prove.ts";
 import { gate } from "../support/restart-proof/steady-pods.ts";

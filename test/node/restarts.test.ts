@@ -1,7 +1,7 @@
 // Restart policies, the wait between restarts and what is left of a container's end, as a user sees them.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { PodSpec } from "../../src/model/index.ts";
+import type { PodSpec } from "../../src/ground/model/index.ts";
 import { conditionOf, isOver, statusOf, TestNode } from "../support/test-node.ts";
 
 describe("restarts", { concurrency: 8 }, () => {

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { eventually } from "../support/agent.ts";
 import { type Daemon, DaemonHome, freePort } from "../support/daemon.ts";
 import { RawClient, type RawPlace, rawAnswer } from "../support/raw-client.ts";

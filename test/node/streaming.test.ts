@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { eventually, TestAgent } from "../support/agent.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { freePort } from "../support/daemon.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
-import type { Container, Pod } from "../../src/model/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import type { Container, Pod } from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import { isOver, statusOf, TestNode, type Trace } from "../support/test-node.ts";
 

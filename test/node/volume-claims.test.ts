@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, chown, mkdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { resources } from "../../src/kube/index.ts";
+import { resources } from "../../src/connections/kube/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
 import { goWithout } from "../support/missing.ts";

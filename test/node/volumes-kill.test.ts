@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { systemClock } from "../../src/base/index.ts";
-import { readMounts } from "../../src/host/index.ts";
-import { mountWorkHere, unmountAllBelow } from "../../src/volumes/mounting/unmount.ts";
+import { readMounts } from "../../src/connections/host/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import { mountWorkHere, unmountAllBelow } from "../../src/pod/volumes/mounting/unmount.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
 
 const kills = Number(process.env["NODELET_KILLS"] ?? 20);

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
-import { readMounts } from "../../src/host/index.ts";
-import type { Container, Pod, PodSpec } from "../../src/model/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { readMounts } from "../../src/connections/host/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import type { Container, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { eventually, isReady, TestAgent } from "../support/agent.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 

@@ -4,10 +4,10 @@ import { createWriteStream } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { agentConfig } from "../../src/cli/agent-process.ts";
-import { LocalClient } from "../../src/cli/index.ts";
-import type { Pod, PodSpec } from "../../src/model/index.ts";
+import { agentConfig } from "../../src/beside/cli/agent-process.ts";
+import { LocalClient } from "../../src/beside/cli/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import type { TestContainerd } from "./containerd.ts";
 
 /** The built agent as a process of its own, in standalone mode, beside a private containerd. */

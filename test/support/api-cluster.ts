@@ -1,8 +1,8 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { accessRules } from "../../src/cli/agent-process.ts";
-import { type LocalApi, startLocalApi } from "../../src/localapi/index.ts";
+import { accessRules } from "../../src/beside/cli/agent-process.ts";
+import { type LocalApi, startLocalApi } from "../../src/beside/localapi/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import { TestAgent } from "./agent.ts";
 import { adminClients, ClusterPods } from "./cluster-pods.ts";
 import type { TestContainerd } from "./containerd.ts";

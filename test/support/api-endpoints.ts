@@ -1,4 +1,4 @@
-import type { Mount } from "../../src/server/api/router.ts";
+import type { Mount } from "../../src/node/server/api/router.ts";
 
 /** One request for each thing that an API offers. */
 export interface Endpoint {

@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { CertificateAuthority, type CertificateSubject, type KeyPair } from "../../src/localapi/auth/certificates.ts";
+import {
+  CertificateAuthority,
+  type CertificateSubject,
+  type KeyPair,
+} from "../../src/beside/localapi/auth/certificates.ts";
 
 export type { CertificateSubject, KeyPair };
 export { CertificateAuthority };

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { type Clock, type Logger, silentLogger, systemClock } from "../../src/base/index.ts";
-import { KubeClients, type KubeClientsSettings, parseKubeconfig } from "../../src/kube/index.ts";
+import { KubeClients, type KubeClientsSettings, parseKubeconfig } from "../../src/connections/kube/index.ts";
+import { type Clock, type Logger, silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import { ApiStandIn, type Protocol, type ServerTls } from "./api-stand-in.ts";
 import type { FakeClock } from "./fake-clock.ts";
 import { TestAuthority } from "./test-certificates.ts";

@@ -1,4 +1,3 @@
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
 import {
   Informer,
   type KubeClient,
@@ -6,8 +5,9 @@ import {
   loadKubeconfig,
   resources,
   withoutManagedFields,
-} from "../../src/kube/index.ts";
-import type { IdentifiedPod, Pod, PodSpec } from "../../src/model/index.ts";
+} from "../../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
+import type { IdentifiedPod, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { eventually, type TestAgent } from "./agent.ts";
 
 /** Clients of an administrator who is never throttled. */

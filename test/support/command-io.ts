@@ -1,5 +1,5 @@
-import { systemClock } from "../../src/base/index.ts";
-import type { CommandIo } from "../../src/cli/index.ts";
+import type { CommandIo } from "../../src/beside/cli/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 export interface RecordedIo {
   readonly io: CommandIo;

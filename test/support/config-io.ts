@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { ConfigIo, DirEntry } from "../../src/config/index.ts";
+import type { ConfigIo, DirEntry } from "../../src/ground/config/index.ts";
 
 /** A machine for loadConfig: the given files, a two-core host with cgroup v2. */
 export function memoryIo(files: Readonly<Record<string, string>> = {}, overrides: Partial<ConfigIo> = {}): ConfigIo {

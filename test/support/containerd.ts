@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../src/base/index.ts";
 import {
   baseImageNames,
   buildBaseImages,
@@ -22,7 +21,8 @@ import {
   stopProcess,
   subnetNumber,
   unmountBelow,
-} from "../../src/cli/machine/index.ts";
+} from "../../src/beside/cli/machine/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { claimSlot, releaseSlot, type Slot, sweepSlots } from "./slots.ts";
 
 export interface TestContainerd extends AsyncDisposable {

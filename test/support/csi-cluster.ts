@@ -5,9 +5,9 @@ import type {
   PodEvent,
   Secret,
   VolumeAttachment,
-} from "../../src/model/index.ts";
-import { attachmentName } from "../../src/volumes/csi/csi-volume.ts";
-import type { CsiCluster, ResizeReport } from "../../src/volumes/index.ts";
+} from "../../src/ground/model/index.ts";
+import { attachmentName } from "../../src/pod/volumes/csi/csi-volume.ts";
+import type { CsiCluster, ResizeReport } from "../../src/pod/volumes/index.ts";
 
 export const testNodeName = "node-1";
 

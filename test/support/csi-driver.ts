@@ -8,8 +8,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { messageOf } from "../../src/base/index.ts";
-import { isMountPoint, loadSyscalls, mountFlags } from "../../src/host/index.ts";
+import { isMountPoint, loadSyscalls, mountFlags } from "../../src/connections/host/index.ts";
 import {
   NodeServiceCapability_RPC_Type as Capability,
   NodeDefinition,
@@ -21,8 +20,9 @@ import {
   type NodeStageVolumeRequest,
   type NodeUnpublishVolumeRequest,
   type NodeUnstageVolumeRequest,
-} from "../../src/plugins/gen/csi.ts";
-import { RegistrationDefinition, type RegistrationStatus } from "../../src/plugins/gen/registration.ts";
+} from "../../src/connections/plugins/gen/csi.ts";
+import { RegistrationDefinition, type RegistrationStatus } from "../../src/connections/plugins/gen/registration.ts";
+import { messageOf } from "../../src/ground/base/index.ts";
 
 export type CsiAbility = keyof typeof abilities;
 

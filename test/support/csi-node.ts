@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { silentLogger, systemClock } from "../../src/base/index.ts";
-import { runTool } from "../../src/host/index.ts";
-import { type IdentifiedPod, type PersistentVolumeSpec, uidOf, type Volume } from "../../src/model/index.ts";
-import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
-import { CsiVolumes, TokenManager, VolumeError, VolumeFiles } from "../../src/volumes/index.ts";
+import { runTool } from "../../src/connections/host/index.ts";
+import { CsiDrivers, PluginRegistration } from "../../src/connections/plugins/index.ts";
+import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
+import { type IdentifiedPod, type PersistentVolumeSpec, uidOf, type Volume } from "../../src/ground/model/index.ts";
+import { CsiVolumes, TokenManager, VolumeError, VolumeFiles } from "../../src/pod/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { MemoryClaims } from "./memory-claims.ts";

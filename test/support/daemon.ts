@@ -6,8 +6,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../src/base/index.ts";
-import { loadSyscalls, readMounts, unmountFlags } from "../../src/host/index.ts";
+import { loadSyscalls, readMounts, unmountFlags } from "../../src/connections/host/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 export const nodelet = fileURLToPath(new URL("../../bin/nodelet", import.meta.url));
 

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { strategicMergePatch } from "../../src/beside/localapi/patch/strategic.ts";
 import {
   ApiError,
   type HttpResponse,
@@ -9,8 +10,7 @@ import {
   type Patch,
   pathOf,
   type Resource,
-} from "../../src/kube/index.ts";
-import { strategicMergePatch } from "../../src/localapi/patch/strategic.ts";
+} from "../../src/connections/kube/index.ts";
 
 export interface ApiCall {
   readonly verb: "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";

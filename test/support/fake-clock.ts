@@ -1,5 +1,5 @@
-import type { Clock, Timer } from "../../src/base/index.ts";
-import { callsUnderWay } from "../../src/host/syscalls.ts";
+import { callsUnderWay } from "../../src/connections/host/syscalls.ts";
+import type { Clock, Timer } from "../../src/ground/base/index.ts";
 
 /** Virtual time: nothing fires until `advance` moves the clock over it; due timers then fire in order of time. */
 export class FakeClock implements Clock {

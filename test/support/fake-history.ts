@@ -6,8 +6,8 @@ import {
   type ListOptions,
   type ObjectList,
   type WatchOptions,
-} from "../../src/kube/index.ts";
-import type { ConfigMap } from "../../src/model/index.ts";
+} from "../../src/connections/kube/index.ts";
+import type { ConfigMap } from "../../src/ground/model/index.ts";
 
 interface HistoryEvent {
   readonly version: number;

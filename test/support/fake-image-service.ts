@@ -1,4 +1,4 @@
-import { CriError, type Image, type ImageService } from "../../src/cri/index.ts";
+import { CriError, type Image, type ImageService } from "../../src/connections/cri/index.ts";
 
 export interface RegistryImage {
   readonly id: string;

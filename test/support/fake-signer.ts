@@ -1,5 +1,5 @@
 import { createPrivateKey, webcrypto } from "node:crypto";
-import type { IssueOrder } from "../../src/kube/certificates/issue.ts";
+import type { IssueOrder } from "../../src/connections/kube/certificates/issue.ts";
 import { CertificateAuthority } from "./certificates.ts";
 import type { FakeClock } from "./fake-clock.ts";
 

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MessageStream } from "../../src/host/dbus/message-stream.ts";
-import { type BusMessage, encodeMessage, type ReceivedMessage } from "../../src/host/dbus/messages.ts";
-import type { BusValue, BusVariant } from "../../src/host/dbus/values.ts";
-import type { SystemdSocket } from "../../src/host/systemd/manager.ts";
+import { MessageStream } from "../../src/connections/host/dbus/message-stream.ts";
+import { type BusMessage, encodeMessage, type ReceivedMessage } from "../../src/connections/host/dbus/messages.ts";
+import type { BusValue, BusVariant } from "../../src/connections/host/dbus/values.ts";
+import type { SystemdSocket } from "../../src/connections/host/systemd/manager.ts";
 
 /** What systemd does to a machine's cgroups. */
 export interface FakeSystemdCgroups {

@@ -3,7 +3,7 @@ import {
   HealthCheckRequest,
   HealthCheckResponse,
   HealthCheckResponse_ServingStatus,
-} from "../../src/probes/gen/health.ts";
+} from "../../src/pod/probes/gen/health.ts";
 
 export { HealthCheckResponse_ServingStatus as ServingStatus };
 

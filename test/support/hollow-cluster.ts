@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { CgroupDriver } from "../../src/cri/index.ts";
-import { FakeRuntime, serveRuntime } from "../../src/hollow/index.ts";
+import { FakeRuntime, serveRuntime } from "../../src/beside/hollow/index.ts";
+import { type LocalApi, startLocalApi } from "../../src/beside/localapi/index.ts";
+import { CgroupDriver } from "../../src/connections/cri/index.ts";
 import {
   Informer,
   type KubeClient,
@@ -10,9 +10,9 @@ import {
   parseKubeconfig,
   resources,
   withoutManagedFields,
-} from "../../src/kube/index.ts";
-import { type LocalApi, startLocalApi } from "../../src/localapi/index.ts";
-import type { Pod, PodSpec } from "../../src/model/index.ts";
+} from "../../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
+import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { type Daemon, DaemonHome, type DaemonOptions } from "./daemon.ts";
 
 const nodeName = "hollow";

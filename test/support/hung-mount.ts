@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync, readSync, writeFileSync, writeSync } from "node:fs";
-import { loadSyscalls, unmountFlags } from "../../src/host/index.ts";
+import { loadSyscalls, unmountFlags } from "../../src/connections/host/index.ts";
 
 /**
  * A file system whose server is there and never answers, as a dead NFS server: every look at it waits until this is

@@ -1,4 +1,9 @@
-import { buildBusyboxImage, type ImageRecipe, type OciImage, type TarEntry } from "../../src/cli/machine/index.ts";
+import {
+  buildBusyboxImage,
+  type ImageRecipe,
+  type OciImage,
+  type TarEntry,
+} from "../../src/beside/cli/machine/index.ts";
 
 /** An image with busybox and what the test adds: text files by path, and the settings of an ImageRecipe. */
 export async function makeImage(

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { PodSpec } from "../../src/model/index.ts";
+import type { PodSpec } from "../../src/ground/model/index.ts";
 import { ApiCluster } from "./api-cluster.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";
 import { Kubectl } from "./kubectl.ts";

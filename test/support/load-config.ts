@@ -5,7 +5,7 @@ import {
   type ConfigProblem,
   type LoadResult,
   loadConfig,
-} from "../../src/config/index.ts";
+} from "../../src/ground/config/index.ts";
 import { memoryIo } from "./config-io.ts";
 
 export const fileHeader = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";

@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { type Clock, TaskScope } from "../../src/base/index.ts";
-import type { ContainerStats, ImageService, RuntimeService } from "../../src/cri/index.ts";
-import { cgroupReader } from "../../src/host/index.ts";
-import { type ObservedPod, type PodUid, podCgroup } from "../../src/model/index.ts";
-import { NodeStatistics } from "../../src/server/stats/node-stats.ts";
-import type { MeasuredVolume, StatsPorts, StatsSettings } from "../../src/server/stats/ports.ts";
+import type { ContainerStats, ImageService, RuntimeService } from "../../src/connections/cri/index.ts";
+import { cgroupReader } from "../../src/connections/host/index.ts";
+import { type Clock, TaskScope } from "../../src/ground/base/index.ts";
+import { type ObservedPod, type PodUid, podCgroup } from "../../src/ground/model/index.ts";
+import { NodeStatistics } from "../../src/node/server/stats/node-stats.ts";
+import type { MeasuredVolume, StatsPorts, StatsSettings } from "../../src/node/server/stats/ports.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { MadeUpFiles } from "./made-up-files.ts";
 

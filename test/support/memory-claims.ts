@@ -1,5 +1,5 @@
-import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec } from "../../src/model/index.ts";
-import type { Claims } from "../../src/volumes/index.ts";
+import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec } from "../../src/ground/model/index.ts";
+import type { Claims } from "../../src/pod/volumes/index.ts";
 
 /** Claims and persistent volumes as an API server has them. */
 export class MemoryClaims implements Claims {

@@ -1,11 +1,11 @@
-import type { ConfigMap, Secret } from "../../src/model/index.ts";
+import type { ConfigMap, Secret } from "../../src/ground/model/index.ts";
 import {
   keyOf,
   type ObjectKind,
   type ObjectKinds,
   type ObjectRef,
   type ObjectSource,
-} from "../../src/volumes/objects/ports.ts";
+} from "../../src/pod/volumes/objects/ports.ts";
 
 /** Config maps and secrets as an API server keeps them: versions grow, watches tell the present object, then changes. */
 export class MemoryObjects implements ObjectSource {

@@ -2,16 +2,16 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { request as requestTls } from "node:https";
 import type { ConnectionOptions } from "node:tls";
-import { silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import type { RuntimeService } from "../../src/cri/index.ts";
-import type { ObservedPod, Pod, PodUid } from "../../src/model/index.ts";
-import { PodObserver } from "../../src/runtime/index.ts";
-import type { DispatchPorts } from "../../src/server/api/dispatch.ts";
-import { openGate } from "../../src/server/api/gate.ts";
-import type { ApiPorts, ApiSettings } from "../../src/server/api/node-api.ts";
-import { NodeServer, type TlsSettings } from "../../src/server/api/node-server.ts";
-import type { Mount } from "../../src/server/api/router.ts";
-import { HealthRegistry, type LocalViews, type PodViewChange, type RuntimeViews } from "../../src/server/index.ts";
+import type { RuntimeService } from "../../src/connections/cri/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
+import type { ObservedPod, Pod, PodUid } from "../../src/ground/model/index.ts";
+import type { DispatchPorts } from "../../src/node/server/api/dispatch.ts";
+import { openGate } from "../../src/node/server/api/gate.ts";
+import type { ApiPorts, ApiSettings } from "../../src/node/server/api/node-api.ts";
+import { NodeServer, type TlsSettings } from "../../src/node/server/api/node-server.ts";
+import type { Mount } from "../../src/node/server/api/router.ts";
+import { HealthRegistry, type LocalViews, type PodViewChange, type RuntimeViews } from "../../src/node/server/index.ts";
+import { PodObserver } from "../../src/pod/runtime/index.ts";
 
 /** The pods of an agent, changed by the test. */
 export class FakeViews implements LocalViews {

@@ -1,4 +1,4 @@
-import type { NodeFacts, NodeSettings, RuntimeFacts } from "../../src/node/index.ts";
+import type { NodeFacts, NodeSettings, RuntimeFacts } from "../../src/node/object/index.ts";
 
 export const readyRuntime: RuntimeFacts = {
   identity: { name: "containerd", version: "1.7.2" },

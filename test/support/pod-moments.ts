@@ -1,5 +1,5 @@
-import { systemClock, TaskScope } from "../../src/base/index.ts";
-import type { Pod } from "../../src/model/index.ts";
+import { systemClock, TaskScope } from "../../src/ground/base/index.ts";
+import type { Pod } from "../../src/ground/model/index.ts";
 import type { TestAgent } from "./agent.ts";
 
 /** Follows the agent's own stream of pod changes, so that moments are known as they happen and nothing polls. */

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Clock, type Logger, silentLogger, systemClock } from "../../src/base/index.ts";
-import { describeProblem, type IdentifiedPod } from "../../src/model/index.ts";
-import type { ManifestReport, SourcePorts } from "../../src/sources/index.ts";
+import { type Clock, type Logger, silentLogger, systemClock } from "../../src/ground/base/index.ts";
+import { describeProblem, type IdentifiedPod } from "../../src/ground/model/index.ts";
+import type { ManifestReport, SourcePorts } from "../../src/pod/sources/index.ts";
 
 /** Everything a pod source said, and ways to wait for it to say something. */
 export class SourceEars {

@@ -7,7 +7,7 @@ import {
   type ObjectMeta,
   type PodSpec,
   validatePod,
-} from "../../src/model/index.ts";
+} from "../../src/ground/model/index.ts";
 
 /** One way to spoil a good pod, and everything that must then be said about it, in order. */
 export interface SpoiltPod {

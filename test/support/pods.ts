@@ -8,7 +8,7 @@ import type {
   PodSpec,
   PodUid,
   SandboxId,
-} from "../../src/model/index.ts";
+} from "../../src/ground/model/index.ts";
 
 export const testUid = "uid-1" as PodUid;
 

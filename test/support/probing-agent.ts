@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { Ledger, silentLogger, TaskScope } from "../../src/base/index.ts";
-import type { Container, ContainerId, IdentifiedPod, PodEvent, PodUid, Probe } from "../../src/model/index.ts";
-import type { ProbeOutcome } from "../../src/probes/outcome.ts";
-import type { ProbeKind, ProbeMeasurement, ProbeResult, ProbeStore, SavedResult } from "../../src/probes/ports.ts";
-import { Probes } from "../../src/probes/probes.ts";
-import type { ProbeTarget } from "../../src/probes/target.ts";
-import type { SeenContainer } from "../../src/probes/worker.ts";
+import { Ledger, silentLogger, TaskScope } from "../../src/ground/base/index.ts";
+import type { Container, ContainerId, IdentifiedPod, PodEvent, PodUid, Probe } from "../../src/ground/model/index.ts";
+import type { ProbeOutcome } from "../../src/pod/probes/outcome.ts";
+import type { ProbeKind, ProbeMeasurement, ProbeResult, ProbeStore, SavedResult } from "../../src/pod/probes/ports.ts";
+import { Probes } from "../../src/pod/probes/probes.ts";
+import type { ProbeTarget } from "../../src/pod/probes/target.ts";
+import type { SeenContainer } from "../../src/pod/probes/worker.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 
 /** A store as the file store behaves, without files. */

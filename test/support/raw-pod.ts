@@ -8,8 +8,8 @@ import {
   NamespaceOption,
   PodSandboxConfig,
   RuntimeServiceDefinition,
-} from "../../src/cri/index.ts";
-import type { MethodDefinition, RequestOf, ResponseOf } from "../../src/cri/services.ts";
+} from "../../src/connections/cri/index.ts";
+import type { MethodDefinition, RequestOf, ResponseOf } from "../../src/connections/cri/services.ts";
 
 export interface RawPod {
   readonly sandboxId: string;

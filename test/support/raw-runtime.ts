@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { ContainerConfig, CriClient, PodSandboxConfig } from "../../src/cri/index.ts";
+import { ContainerConfig, CriClient, PodSandboxConfig } from "../../src/connections/cri/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import type { TestContainerd } from "./containerd.ts";
 
 /** What an agent can't do without: the bare CRI calls of a pod, with a description as complete as an agent's. */

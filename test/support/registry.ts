@@ -4,8 +4,8 @@ import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { type Blob, buildImage, type OciImage } from "../../src/cli/machine/index.ts";
+import { type Blob, buildImage, type OciImage } from "../../src/beside/cli/machine/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 /** What a registry with authentication asks for. */
 export const registryCredentials = { username: "puller", password: "open-sesame" } as const;

@@ -1,6 +1,6 @@
-import { systemClock } from "../../src/base/index.ts";
-import { CgroupDriver } from "../../src/cri/index.ts";
-import { FakeRuntime, type ServedRuntime, serveRuntime } from "../../src/hollow/index.ts";
+import { FakeRuntime, type ServedRuntime, serveRuntime } from "../../src/beside/hollow/index.ts";
+import { CgroupDriver } from "../../src/connections/cri/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 /** The simulated runtime on a socket, for an agent in another process. */
 export async function serveFakeRuntime(socketPath: string): Promise<ServedRuntime> {

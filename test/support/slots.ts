@@ -1,8 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { identify, isRunning, layoutOf, type ProcessIdentity, removeMachine } from "../../src/cli/machine/index.ts";
+import {
+  identify,
+  isRunning,
+  layoutOf,
+  type ProcessIdentity,
+  removeMachine,
+} from "../../src/beside/cli/machine/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 /** Test machines live here, each in a numbered slot that names its owner, so that any later run finds the abandoned. */
 const slotsDir = "/var/lib/nodelet-test";

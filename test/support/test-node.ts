@@ -1,8 +1,8 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/index.ts";
-import { ContainerState, type ContainerStatus, CriClient } from "../../src/cri/index.ts";
-import type { Container, ContainerStatus as KubeContainerStatus, Pod, PodSpec } from "../../src/model/index.ts";
+import { ContainerState, type ContainerStatus, CriClient } from "../../src/connections/cri/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
+import type { Container, ContainerStatus as KubeContainerStatus, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { eventually, TestAgent } from "./agent.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";
 

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
-import { systemClock } from "../../src/base/index.ts";
-import { run } from "../../src/cli/machine/index.ts";
+import { run } from "../../src/beside/cli/machine/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 
 /** What a machine could leave behind, one line each; equal before and after means without a trace. */
 export async function takeTraces(): Promise<readonly string[]> {

@@ -3,11 +3,11 @@
 // Usage: volume-child ROOT REGISTRY work|clean
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { silentLogger, systemClock } from "../../src/base/index.ts";
-import { runTool } from "../../src/host/index.ts";
-import { type IdentifiedPod, type PodUid, uidOf } from "../../src/model/index.ts";
-import { CsiDrivers, PluginRegistration } from "../../src/plugins/index.ts";
-import { CsiVolumes, TokenManager, VolumeFiles } from "../../src/volumes/index.ts";
+import { runTool } from "../../src/connections/host/index.ts";
+import { CsiDrivers, PluginRegistration } from "../../src/connections/plugins/index.ts";
+import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
+import { type IdentifiedPod, type PodUid, uidOf } from "../../src/ground/model/index.ts";
+import { CsiVolumes, TokenManager, VolumeFiles } from "../../src/pod/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { MemoryClaims } from "./memory-claims.ts";
 import { eventually, podWithVolumes, VolumeNode } from "./volume-node.ts";

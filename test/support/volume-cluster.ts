@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/base/index.ts";
-import { CriClient } from "../../src/cri/index.ts";
-import { readMounts } from "../../src/host/index.ts";
-import { isAlreadyExists, resources } from "../../src/kube/index.ts";
+import { CriClient } from "../../src/connections/cri/index.ts";
+import { readMounts } from "../../src/connections/host/index.ts";
+import { isAlreadyExists, resources } from "../../src/connections/kube/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import type {
   Container,
   OwnerReference,
@@ -10,7 +10,7 @@ import type {
   PersistentVolumeSpec,
   Pod,
   PodSpec,
-} from "../../src/model/index.ts";
+} from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "./agent.ts";
 import { ApiCluster } from "./api-cluster.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Clock, Ledger, silentLogger, systemClock, TaskScope } from "../../src/base/index.ts";
-import { type RunTool, readMounts, runTool } from "../../src/host/index.ts";
+import { type RunTool, readMounts, runTool } from "../../src/connections/host/index.ts";
+import { type Clock, Ledger, silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import {
   amountsOf,
   defaultPod,
@@ -11,7 +11,7 @@ import {
   type PodSpec,
   type PodUid,
   type Volume,
-} from "../../src/model/index.ts";
+} from "../../src/ground/model/index.ts";
 import type {
   ChangeDetection,
   NodeVolumePorts,
@@ -19,8 +19,8 @@ import type {
   RequestToken,
   TrustBundles,
   VolumeKind,
-} from "../../src/volumes/index.ts";
-import { nodeKinds, objectsBy, PodVolumes, TokenManager, VolumeFiles } from "../../src/volumes/index.ts";
+} from "../../src/pod/volumes/index.ts";
+import { nodeKinds, objectsBy, PodVolumes, TokenManager, VolumeFiles } from "../../src/pod/volumes/index.ts";
 import { MemoryObjects } from "./memory-objects.ts";
 
 export interface VolumeNodeOptions {
@@ -102,7 +102,7 @@ export class VolumeNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#scope.stop();
-    const { mountWorkHere, unmountAllBelow } = await import("../../src/volumes/mounting/unmount.ts");
+    const { mountWorkHere, unmountAllBelow } = await import("../../src/pod/volumes/mounting/unmount.ts");
     await unmountAllBelow(this.root, mountWorkHere);
     await rm(this.root, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 // The power fails at any moment: no state file is torn, nothing that was acknowledged is lost, every pod comes back.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { systemClock } from "../../src/base/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { acknowledgedObjects, installChurn, startChurn, storedObjects } from "./machine/churn.ts";
 import { diskReport } from "./machine/disk-after-cut.ts";

@@ -1,6 +1,6 @@
 // What the agent counts of itself: small hooks that other parts call, and figures that are read when somebody asks.
-import type { Clock } from "../../base/index.ts";
-import type { Figures, HealthRegistry } from "../../server/index.ts";
+import type { Clock } from "../../ground/base/index.ts";
+import type { Figures, HealthRegistry } from "../../node/server/index.ts";
 import { delays } from "./buckets.ts";
 import { ImageMetrics } from "./image-metrics.ts";
 import { KubeMetrics } from "./kube-metrics.ts";

@@ -1,6 +1,6 @@
-import type { Clock } from "../../base/index.ts";
-import { ApiError, type RequestReport } from "../../kube/index.ts";
-import type { Counter, Histogram, MetricRegistry, Reviews } from "../../server/index.ts";
+import { ApiError, type RequestReport } from "../../connections/kube/index.ts";
+import type { Clock } from "../../ground/base/index.ts";
+import type { Counter, Histogram, MetricRegistry, Reviews } from "../../node/server/index.ts";
 import { apiRequests, reviews } from "./buckets.ts";
 
 interface Reviewed {

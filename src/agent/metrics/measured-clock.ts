@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../base/index.ts";
+import type { Clock, Timer } from "../../ground/base/index.ts";
 
 /** A clock that tells how late timers fire: what keeps the event loop from its work shows there, and costs nothing. */
 export function measuredClock(inner: Clock, onFired: (lateMs: number) => void): Clock {

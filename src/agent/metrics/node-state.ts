@@ -5,9 +5,9 @@ import {
   type ObservedPod,
   type PodUid,
   uidOf,
-} from "../../model/index.ts";
-import type { MetricRegistry } from "../../server/index.ts";
-import type { PodState } from "../../workers/index.ts";
+} from "../../ground/model/index.ts";
+import type { MetricRegistry } from "../../node/server/index.ts";
+import type { PodState } from "../../pod/workers/index.ts";
 
 /** What is known of pods at any time. */
 export interface NodeState {

@@ -1,5 +1,5 @@
-import type { ProbeMeasurement } from "../../probes/index.ts";
-import type { MetricRegistry } from "../../server/index.ts";
+import type { MetricRegistry } from "../../node/server/index.ts";
+import type { ProbeMeasurement } from "../../pod/probes/index.ts";
 import { delays, usual } from "./buckets.ts";
 
 const types = { liveness: "Liveness", readiness: "Readiness", startup: "Startup" } as const;

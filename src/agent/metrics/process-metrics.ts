@@ -1,8 +1,8 @@
 import { performance } from "node:perf_hooks";
-import type { Clock } from "../../base/index.ts";
-import { type AgentConfig, NODELET_VERSION } from "../../config/index.ts";
-import { type Machine, type ProcessUsage, readProcess } from "../../host/index.ts";
-import type { Figures } from "../../server/index.ts";
+import { type Machine, type ProcessUsage, readProcess } from "../../connections/host/index.ts";
+import type { Clock } from "../../ground/base/index.ts";
+import { type AgentConfig, NODELET_VERSION } from "../../ground/config/index.ts";
+import type { Figures } from "../../node/server/index.ts";
 
 const stageLabels = { alpha: "ALPHA", beta: "BETA", GA: "", deprecated: "DEPRECATED" } as const;
 const none: readonly never[] = [];

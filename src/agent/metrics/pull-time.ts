@@ -1,4 +1,4 @@
-import type { LedgerEntry } from "../../base/index.ts";
+import type { LedgerEntry } from "../../ground/base/index.ts";
 
 /** How long a pod waited for images; pulls at the same time count once. */
 export function pullMs(entries: readonly LedgerEntry[], now: number): number {

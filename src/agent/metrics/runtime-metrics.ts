@@ -1,6 +1,6 @@
-import type { CallReport } from "../../cri/index.ts";
-import type { StartReport } from "../../runtime/index.ts";
-import type { MetricRegistry } from "../../server/index.ts";
+import type { CallReport } from "../../connections/cri/index.ts";
+import type { MetricRegistry } from "../../node/server/index.ts";
+import type { StartReport } from "../../pod/runtime/index.ts";
 import { runtimeOperations, usual } from "./buckets.ts";
 
 /** What is asked of the container runtime, and how it does. */

@@ -1,4 +1,4 @@
-import type { nodeFields } from "../../../src/config/fields/fields-node.ts";
+import type { nodeFields } from "../../../src/ground/config/fields/fields-node.ts";
 import { count, type FieldSample, minutes, negative, off, path, word } from "./sample.ts";
 
 export const nodeSamples: Record<keyof typeof nodeFields, FieldSample> = {

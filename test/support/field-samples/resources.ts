@@ -1,4 +1,4 @@
-import type { resourceFields } from "../../../src/config/fields/fields-resources.ts";
+import type { resourceFields } from "../../../src/ground/config/fields/fields-resources.ts";
 import { count, type FieldSample, minutes, negative, off, on, path, word } from "./sample.ts";
 
 export const resourcesSamples: Record<keyof typeof resourceFields, FieldSample> = {

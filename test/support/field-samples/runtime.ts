@@ -1,4 +1,4 @@
-import type { runtimeFields } from "../../../src/config/fields/fields-runtime.ts";
+import type { runtimeFields } from "../../../src/ground/config/fields/fields-runtime.ts";
 import { count, type FieldSample, minutes, negative, off, on, word } from "./sample.ts";
 
 export const runtimeSamples: Record<keyof typeof runtimeFields, FieldSample> = {

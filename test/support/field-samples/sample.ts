@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { valueAt } from "../../../src/config/candidate.ts";
-import { type FieldPath, specOf } from "../../../src/config/fields/fields.ts";
+import { valueAt } from "../../../src/ground/config/candidate.ts";
+import { type FieldPath, specOf } from "../../../src/ground/config/fields/fields.ts";
 import { configOf, loadFile, problemsOf } from "../load-config.ts";
 
 /** What to try with a field of the configuration file. */

@@ -1,4 +1,4 @@
-import type { serverFields } from "../../../src/config/fields/fields-server.ts";
+import type { serverFields } from "../../../src/ground/config/fields/fields-server.ts";
 import { count, type FieldSample, minutes, off, on, path, port, word } from "./sample.ts";
 
 export const serverSamples: Record<keyof typeof serverFields, FieldSample> = {

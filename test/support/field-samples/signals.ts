@@ -1,4 +1,4 @@
-import type { signalFields } from "../../../src/config/fields/fields-signals.ts";
+import type { signalFields } from "../../../src/ground/config/fields/fields-signals.ts";
 import { type FieldSample, minutes, on } from "./sample.ts";
 
 export const signalsSamples: Record<keyof typeof signalFields, FieldSample> = {

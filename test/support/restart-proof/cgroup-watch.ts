@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock, TaskScope } from "../../../src/base/index.ts";
+import { systemClock, TaskScope } from "../../../src/ground/base/index.ts";
 
 /** What a cgroup may use, in the files of both versions. */
 const limitFiles = new Set([

@@ -1,5 +1,5 @@
-import { isNotFound, type KubeClient, resources } from "../../../src/kube/index.ts";
-import type { Container, Pod } from "../../../src/model/index.ts";
+import { isNotFound, type KubeClient, resources } from "../../../src/connections/kube/index.ts";
+import type { Container, Pod } from "../../../src/ground/model/index.ts";
 import { nodeName } from "./control-plane.ts";
 
 /** So many are there at most. */

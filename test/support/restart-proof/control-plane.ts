@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { open, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { run } from "../../../src/cli/machine/index.ts";
+import { run } from "../../../src/beside/cli/machine/index.ts";
 import { eventually } from "../agent.ts";
 import { adminClients } from "../cluster-pods.ts";
 import type { TestContainerd } from "../containerd.ts";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { CriClient } from "../../../src/cri/index.ts";
-import { readMounts } from "../../../src/host/index.ts";
+import type { CriClient } from "../../../src/connections/cri/index.ts";
+import { readMounts } from "../../../src/connections/host/index.ts";
 import { eventually } from "../agent.ts";
 import type { TestContainerd } from "../containerd.ts";
 import { readLimits } from "./cgroup-watch.ts";

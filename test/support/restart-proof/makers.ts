@@ -1,5 +1,11 @@
-import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "../../../src/kube/index.ts";
-import type { Pod, PodSpec } from "../../../src/model/index.ts";
+import {
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  type Resource,
+  resources,
+} from "../../../src/connections/kube/index.ts";
+import type { Pod, PodSpec } from "../../../src/ground/model/index.ts";
 import type { TestAgent } from "../agent.ts";
 import { type ControlPlane, nodeName } from "./control-plane.ts";
 import { byNodeName, type Maker, type SteadyPod } from "./steady-pods.ts";

@@ -1,5 +1,5 @@
-import type { CriClient } from "../../../src/cri/index.ts";
-import type { Pod } from "../../../src/model/index.ts";
+import type { CriClient } from "../../../src/connections/cri/index.ts";
+import type { Pod } from "../../../src/ground/model/index.ts";
 import { CgroupWatch } from "./cgroup-watch.ts";
 import { RuntimeWatch } from "./runtime-watch.ts";
 import type { Harm, Incident, Witness } from "./witness.ts";

@@ -2,11 +2,11 @@ import { appendFile, cp, mkdir, mkdtemp, symlink, writeFile } from "node:fs/prom
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../../src/base/index.ts";
-import { accessRules } from "../../../src/cli/agent-process.ts";
-import { CriClient } from "../../../src/cri/index.ts";
-import { type KubeClient, resources } from "../../../src/kube/index.ts";
-import type { Pod } from "../../../src/model/index.ts";
+import { accessRules } from "../../../src/beside/cli/agent-process.ts";
+import { CriClient } from "../../../src/connections/cri/index.ts";
+import { type KubeClient, resources } from "../../../src/connections/kube/index.ts";
+import { systemClock } from "../../../src/ground/base/index.ts";
+import type { Pod } from "../../../src/ground/model/index.ts";
 import { eventually, isReady, TestAgent } from "../agent.ts";
 import { adminClients } from "../cluster-pods.ts";
 import { startContainerd, type TestContainerd } from "../containerd.ts";

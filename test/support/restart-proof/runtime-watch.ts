@@ -1,5 +1,5 @@
-import { ContainerState, type CriClient, PodSandboxState } from "../../../src/cri/index.ts";
-import { runtimeLabels } from "../../../src/runtime/index.ts";
+import { ContainerState, type CriClient, PodSandboxState } from "../../../src/connections/cri/index.ts";
+import { runtimeLabels } from "../../../src/pod/runtime/index.ts";
 
 /** Compares what runs of some pods with what ran, by the runtime's own word: a second copy shows in no status. */
 export class RuntimeWatch {

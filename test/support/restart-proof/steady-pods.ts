@@ -1,4 +1,4 @@
-import type { Affinity, Container, PodSpec, Probe } from "../../../src/model/index.ts";
+import type { Affinity, Container, PodSpec, Probe } from "../../../src/ground/model/index.ts";
 import { nodeName } from "./control-plane.ts";
 
 /** Who makes the pod. Without controllers, the proof makes what a controller would. */

@@ -1,6 +1,6 @@
-import { silentLogger, systemClock, TaskScope } from "../../../src/base/index.ts";
-import { Informer, type KubeClient, resources, withoutManagedFields } from "../../../src/kube/index.ts";
-import type { Pod } from "../../../src/model/index.ts";
+import { Informer, type KubeClient, resources, withoutManagedFields } from "../../../src/connections/kube/index.ts";
+import { silentLogger, systemClock, TaskScope } from "../../../src/ground/base/index.ts";
+import type { Pod } from "../../../src/ground/model/index.ts";
 
 export const steadyLabel = "proof.example/steady";
 

@@ -1,4 +1,4 @@
-import { baseImageNames } from "../../../src/cli/machine/index.ts";
+import { baseImageNames } from "../../../src/beside/cli/machine/index.ts";
 import type { VirtualMachine } from "./machine.ts";
 
 export const acknowledgedFile = "/var/lib/vm-acknowledged";

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { systemClock } from "../../../src/base/index.ts";
+import { systemClock } from "../../../src/ground/base/index.ts";
 
 export interface CommandResult {
   readonly code: number;

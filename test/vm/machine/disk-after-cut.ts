@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LevelDisk } from "../../../src/localapi/store/level-disk.ts";
+import { LevelDisk } from "../../../src/beside/localapi/store/level-disk.ts";
 import { acknowledgedFile, acknowledgedIn } from "./churn.ts";
 import type { VirtualMachine } from "./machine.ts";
 import { runProgram } from "./program.ts";

@@ -1,5 +1,5 @@
-import { baseImageNames } from "../../../src/cli/machine/index.ts";
-import type { Pod } from "../../../src/model/index.ts";
+import { baseImageNames } from "../../../src/beside/cli/machine/index.ts";
+import type { Pod } from "../../../src/ground/model/index.ts";
 import type { VirtualMachine } from "./machine.ts";
 import { progress } from "./progress.ts";
 

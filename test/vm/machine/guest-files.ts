@@ -1,4 +1,4 @@
-import { baseImageNames } from "../../../src/cli/machine/index.ts";
+import { baseImageNames } from "../../../src/beside/cli/machine/index.ts";
 
 /** Where the guest runs commands for us; see `command-line.ts` for what is spoken there. */
 export const commandPort = 77;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../../src/base/index.ts";
+import { systemClock } from "../../../src/ground/base/index.ts";
 import { freePort } from "../../support/daemon.ts";
 import { type Accelerator, findAccelerator } from "./accelerator.ts";
 import { type Base, ensureBase, imageArchive } from "./base.ts";

@@ -1,4 +1,4 @@
-import { systemClock } from "../../../src/base/index.ts";
+import { systemClock } from "../../../src/ground/base/index.ts";
 
 const started = systemClock.monotonic();
 

@@ -10,7 +10,7 @@ const contents = { private: "private ", replaced: "new " };
 const variants = ["saved", "unsynced"] as const;
 
 /**
- * Has src/base/saved-file.ts save files on a disk of their own, where nobody else's syncs help: once as it is and once
+ * Has src/ground/base/saved-file.ts save files on a disk of their own, where nobody else's syncs help: once as it is and once
  * with every sync taken out. The power must be cut right after.
  */
 export async function saveFiles(machine: VirtualMachine): Promise<void> {
@@ -56,7 +56,7 @@ function saver(variant: string): string {
 }
 
 async function bundledSaver(): Promise<string> {
-  const entry = fileURLToPath(new URL("../../../src/base/saved-file.ts", import.meta.url));
+  const entry = fileURLToPath(new URL("../../../src/ground/base/saved-file.ts", import.meta.url));
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { memoryIo } from "../../../test/support/config-io.ts";
+import { configOf, fileHeader } from "../../../test/support/load-config.ts";
+import { loadConfig } from "../../ground/config/index.ts";
+import { describeUnheeded, runConfigCommand } from "./config-command.ts";
+import { versionCommand } from "./version-command.ts";
+
+class Sink {
+  text = "";
+  write(text: string): void {
+    this.text += text;
+  }
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(args: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+  const io = { stdout: new Sink(), stderr: new Sink() };
+  const code = await runConfigCommand(args, io, memoryIo(files));
+  return { code, out: io.stdout.text, err: io.stderr.text };
+}
+
+const files = {
+  "/etc/kubelet.yaml": `${fileHeader}maxPods: 20\nclusterDNS: [10.0.0.10]\nevictionHard: {memory.available: 1Gi}\nhairpinMode: none\nstaticPodURLHeader: {Authorization: [Bearer secret]}\n`,
+  "/etc/conf.d/10.conf": `${fileHeader}evictionHard:\n  nodefs.available: 5%\n`,
+};
+const argv = [
+  "--kubeconfig=/k",
+  "--config=/etc/kubelet.yaml",
+  "--config-dir=/etc/conf.d",
+  "--kube-reserved=cpu=1",
+  "--boot-id-file=/x",
+];
+
+test("the effective configuration, with the origin of every value", async () => {
+  const { code, out, err } = await run(argv, files);
+  assert.equal(code, 0);
+  for (const line of [
+    "maxPods: 20  # file /etc/kubelet.yaml:3",
+    'clusterDNS: ["10.0.0.10"]  # file /etc/kubelet.yaml:4',
+    "evictionHard:  # file /etc/kubelet.yaml:5",
+    '  memory.available: "1Gi"  # file /etc/kubelet.yaml:5',
+    '  nodefs.available: "5%"  # drop-in 1 /etc/conf.d/10.conf:4',
+    '  cpu: "1"  # flag --kube-reserved',
+    "port: 10250  # default",
+    "# maxParallelImagePulls is not set  # default",
+    '    cacheTTL: "2m0s"  # default',
+    "# --kubeconfig=/k  # flag --kubeconfig",
+    "# --root-dir=/var/lib/kubelet  # default",
+  ]) {
+    assert.ok(out.split("\n").includes(line), line);
+  }
+  assert.ok(err.startsWith("warning: Flag --kube-reserved has been deprecated, "));
+});
+
+test("what is given but has no effect is listed, apart from what is only a default", async () => {
+  const { out } = await run(argv, files);
+  const never = "#   hairpinMode (file /etc/kubelet.yaml:6)\n#   --boot-id-file (flag --boot-id-file)\n";
+  assert.ok(out.endsWith(`# Without effect, as in the kubelet:\n${never}`));
+  const setting = { value: 1, keyOrigins: {} } as const;
+  const given = { from: "flag", flag: "x" } as const;
+  assert.equal(
+    describeUnheeded([
+      { ...setting, name: "a", origin: given, effect: "not yet" },
+      { ...setting, name: "b", origin: given, effect: "yes" },
+      { ...setting, name: "c", origin: { from: "default" }, effect: "not yet" },
+    ]),
+    "# Not yet in effect: read and checked, but no part of nodelet acts on these yet.\n#   a (flag --x)\n",
+  );
+});
+
+test("headers may be secrets and are masked", async () => {
+  const { out } = await run(argv, files);
+  assert.ok(out.includes('Authorization: ["<masked>"]'));
+  assert.ok(!out.includes("Bearer"));
+});
+
+test("what is printed can be read again and comes to the same", async () => {
+  const given =
+    files["/etc/kubelet.yaml"].replace(/staticPodURLHeader.*\n/, "") +
+    'featureGates: {MemoryQoS: true}\nproviderID: "on"\nclusterDomain: "a # b: c"\nregisterWithTaints: [{key: a, effect: NoSchedule}]\ntracing: {endpoint: "x:1"}\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\nlogging: {vmodule: [{filePattern: a, verbosity: 1}]}\n';
+  const flags = ["--kubeconfig=/k", "--config=/etc/kubelet.yaml"];
+  const { out } = await run(flags, { "/etc/kubelet.yaml": given });
+  const kubeletOf = async (text: string) =>
+    configOf(await loadConfig(flags, memoryIo({ "/etc/kubelet.yaml": text }))).kubelet;
+  assert.deepEqual(await kubeletOf(out), await kubeletOf(given));
+});
+
+test("problems are all told, with exit code 1", async () => {
+  for (const args of [
+    ["--max-pods=-1", "--port=0"],
+    ["--check", "--max-pods=-1", "--port=0"],
+  ]) {
+    const { code, out, err } = await run(args);
+    assert.equal(code, 1);
+    assert.equal(out, "");
+    assert.ok(
+      err.endsWith(
+        "nodelet config: 2 problems, failed to validate kubelet configuration, error:\n" +
+          "  invalid configuration: port (--port) 0 must be between 1 and 65535, inclusive\n" +
+          "  invalid configuration: maxPods (--max-pods) -1 must not be a negative number\n",
+      ),
+      err,
+    );
+  }
+  const broken = await run(["--check", "--config=/etc/kubelet.yaml"], {
+    "/etc/kubelet.yaml": `${fileHeader}maxPods: many\n`,
+  });
+  assert.equal(
+    broken.err,
+    "nodelet config: 1 problem, failed to load kubelet config file, path: /etc/kubelet.yaml, error:\n" +
+      '  maxPods: wanted an integer of 32 bits, found the string "many" (/etc/kubelet.yaml:3:10)\n',
+  );
+});
+
+test("--check prints no configuration, warnings and what has no effect on stderr, exit code 0", async () => {
+  const { code, out, err } = await run(["--check", ...argv], files);
+  assert.deepEqual([code, out], [0, "The configuration is valid.\n"]);
+  assert.match(err, /^warning: Flag --kube-reserved/);
+  assert.match(err, /hairpinMode \(file/);
+});
+
+test("--help explains the command, --version prints the version", async () => {
+  assert.match((await run(["--help"])).out, /^usage: nodelet config \[--check\]/);
+  assert.match((await run(["--version"])).out, /^Kubernetes v1\.34\./);
+});
+
+test("nodelet version", async () => {
+  const stdout = new Sink();
+  assert.equal(await versionCommand([], { stdout }), 0);
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
+  assert.ok(typeof manifest === "object" && manifest !== null && "version" in manifest);
+  assert.equal(stdout.text, `nodelet ${manifest.version}\nKubernetes v1.34.11 (the kubelet it replaces)\n`);
+});

@@ -1,0 +1,121 @@
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { onAbort } from "../../ground/base/index.ts";
+import { CriError, toCriError } from "./errors.ts";
+import type { MethodDefinition, RequestOf, ResponseOf } from "./services.ts";
+
+const maxMessageBytes = 16 * 1024 * 1024;
+
+export interface WireCall {
+  /** Named in the error when the call fails. */
+  readonly operation: string;
+  /** Wall-clock milliseconds; undefined: no deadline. */
+  readonly deadline: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One connection to a unix socket, kept and renewed by the gRPC library. Calls fail at once while there is none. */
+export class GrpcChannel {
+  readonly #client: Client;
+  readonly #active = new Set<{ cancel(): void }>();
+  #closed = false;
+
+  constructor(socketPath: string) {
+    this.#client = new Client(`unix:${socketPath}`, credentials.createInsecure(), {
+      // Go servers refuse the percent-encoded path that would otherwise be sent.
+      "grpc.default_authority": "localhost",
+      "grpc.max_receive_message_length": maxMessageBytes,
+      "grpc.initial_reconnect_backoff_ms": 100,
+      "grpc.max_reconnect_backoff_ms": 1000,
+      // Otherwise the runtime and image channels would share one connection.
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.enable_http_proxy": 0,
+      "grpc.enable_channelz": 0,
+      "grpc.service_config_disable_resolution": 1,
+    });
+  }
+
+  /** Calls in flight and later ones fail as Canceled. */
+  close(): void {
+    this.#closed = true;
+    for (const call of this.#active) call.cancel();
+    this.#client.close();
+  }
+
+  async unary<Method extends MethodDefinition>(
+    service: string,
+    method: Method,
+    request: RequestOf<Method>,
+    { operation, deadline, signal, headers = {} }: WireCall,
+  ): Promise<ResponseOf<Method>> {
+    signal?.throwIfAborted();
+    this.#refuseIfClosed(operation);
+    return await new Promise((resolve, reject) => {
+      const call = this.#client.makeUnaryRequest(
+        `/${service}/${method.name}`,
+        (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
+        (bytes) => method.responseType.decode(bytes) as ResponseOf<Method>,
+        request,
+        metadataOf(headers),
+        deadline === undefined ? {} : { deadline },
+        (error, response) => {
+          listening[Symbol.dispose]();
+          this.#active.delete(call);
+          if (error !== null) reject(toCriError(operation, error));
+          else resolve(response as ResponseOf<Method>);
+        },
+      );
+      this.#active.add(call);
+      const listening = onAbort(signal, () => {
+        call.cancel();
+        reject(signal?.reason);
+      });
+    });
+  }
+
+  /** The stream ends when the server ends it, throws CriError when it breaks, and the signal's reason when aborted. */
+  async *stream<Method extends MethodDefinition>(
+    service: string,
+    method: Method,
+    request: RequestOf<Method>,
+    { operation, deadline, signal, headers = {} }: WireCall,
+  ): AsyncGenerator<ResponseOf<Method>, void> {
+    signal?.throwIfAborted();
+    this.#refuseIfClosed(operation);
+    const call = this.#client.makeServerStreamRequest(
+      `/${service}/${method.name}`,
+      (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
+      (bytes) => method.responseType.decode(bytes) as ResponseOf<Method>,
+      request,
+      metadataOf(headers),
+      deadline === undefined ? {} : { deadline },
+    );
+    // Cancelling a stream nobody reads any more still emits an error, which must not become an uncaught one.
+    call.on("error", () => {});
+    this.#active.add(call);
+    using _ = onAbort(signal, () => call.cancel());
+    try {
+      for await (const message of call) yield message as ResponseOf<Method>;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw toCriError(operation, error);
+    } finally {
+      this.#active.delete(call);
+      call.cancel();
+    }
+  }
+
+  #refuseIfClosed(operation: string): void {
+    if (this.#closed) throw new CriError("Canceled", operation, "the client has been closed");
+  }
+}
+
+function metadataOf(headers: Readonly<Record<string, string>>): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,60 @@
+import type { Clock } from "../../../ground/base/index.ts";
+import { type ClientCertificate, CredentialError, type Credentials, certificateId } from "../access/credentials.ts";
+import type { KeptCertificate } from "./facts.ts";
+import type { CertificateManager } from "./manager.ts";
+
+/** How long a request waits for the first certificate before it is given up. */
+const patienceMs = 10_000;
+
+/** We are who the managed certificate says, and nobody without one. */
+export class ManagedCredentials implements Credentials {
+  readonly #manager: CertificateManager;
+  readonly #clock: Clock;
+  #shown: { readonly kept: KeptCertificate; readonly certificate: ClientCertificate } | undefined;
+
+  constructor(manager: CertificateManager, clock: Clock) {
+    this.#manager = manager;
+    this.#clock = clock;
+  }
+
+  async headers(): Promise<Record<string, string>> {
+    return {};
+  }
+
+  async certificate(signal: AbortSignal): Promise<ClientCertificate> {
+    if (this.#manager.current === undefined) await this.#arrival(signal);
+    const kept = this.#manager.current;
+    if (kept === undefined) {
+      const what = this.#manager.hasExpired
+        ? "the client certificate has expired"
+        : "there is no client certificate yet";
+      throw new CredentialError(`Cannot speak to the API server: ${what}, and none has been issued`);
+    }
+    if (this.#shown?.kept !== kept) {
+      const [certificate, key] = [Buffer.from(kept.certificate), Buffer.from(kept.key)];
+      this.#shown = { kept, certificate: { id: certificateId(certificate, key), certificate, key } };
+    }
+    return this.#shown.certificate;
+  }
+
+  refused(): boolean {
+    return false;
+  }
+
+  /** Resolves when a certificate has come, or when it is no use to wait longer. */
+  #arrival(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const finish = (settle: () => void): void => {
+        stop();
+        timer.cancel();
+        signal.removeEventListener("abort", onAbort);
+        settle();
+      };
+      const onAbort = (): void => finish(() => reject(signal.reason));
+      const stop = this.#manager.onChange(() => finish(resolve));
+      const timer = this.#clock.after(patienceMs, () => finish(resolve));
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import { Informer, type KubeClients, resources, withoutManagedFields } from "../../connections/kube/index.ts";
+import { type Clock, type Logger, Pause, type TaskScope, TokenBucket } from "../../ground/base/index.ts";
+import type { Node, RecordNodeEvent } from "../../ground/model/index.ts";
+import { LeaseKeeper } from "./heartbeat/lease.ts";
+import { StatusReporter } from "./heartbeat/status-reporter.ts";
+import type { NodeFacts } from "./ports.ts";
+import { CsiNodeKeeper } from "./registration/csi-node.ts";
+import { newNode } from "./registration/node-object.ts";
+import { registerNode } from "./registration/register.ts";
+import type { NodeSettings } from "./settings.ts";
+import { StatusComputer } from "./status/compute.ts";
+
+export interface NodeKeeperPorts {
+  readonly clients: Pick<KubeClients, "main" | "heartbeat" | "resetHeartbeat">;
+  readonly facts: NodeFacts;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+  readonly recordEvent: RecordNodeEvent;
+  readonly takePodCidrs: (cidrs: readonly string[], signal: AbortSignal) => Promise<boolean>;
+  /** The API server answers again after heartbeats had failed. */
+  readonly onRecovered: () => void;
+}
+
+const statusJitter = 0.04;
+/** What changes often may not be reported as often. */
+const wokenPerSecond = 0.5;
+const wokenBurst = 10;
+const storageGraceMs = 1_000;
+
+/**
+ * Keeps the Node object: makes it, follows it, reports the node's status, renews its lease. A Node that somebody deletes
+ * is not made again while the agent runs, as users of `kubectl delete node` expect; one that comes back is taken up.
+ */
+export class NodeKeeper {
+  readonly #settings: NodeSettings;
+  readonly #ports: NodeKeeperPorts;
+  readonly #informer: Informer<Node>;
+  readonly #computer: StatusComputer;
+  readonly #reporter: StatusReporter;
+  readonly #lease: LeaseKeeper;
+  readonly #csiNode: CsiNodeKeeper;
+  readonly #pause: Pause;
+  readonly #wakes: TokenBucket;
+  readonly #listeners = new Set<(node: Node | undefined) => void>();
+  #node: Node | undefined;
+  #woken = false;
+  #scope: TaskScope | undefined;
+
+  constructor(settings: NodeSettings, ports: NodeKeeperPorts) {
+    const { clients, facts, clock, log, random, recordEvent } = ports;
+    const { nodeName } = settings;
+    this.#settings = settings;
+    this.#ports = ports;
+    this.#pause = new Pause(clock);
+    this.#wakes = new TokenBucket(wokenPerSecond, wokenBurst, clock);
+    this.#informer = new Informer<Node>(
+      { resource: resources.nodes, fieldSelector: `metadata.name=${nodeName}`, keep: withoutManagedFields },
+      { client: clients.main, clock, log, random },
+    );
+    this.#csiNode = new CsiNodeKeeper({ client: clients.main, clock, log, random, onChange: () => this.wake() });
+    const storageProblem = (): string | undefined => this.#csiNode.problem;
+    this.#computer = new StatusComputer(settings, { facts, clock, log, recordEvent, storageProblem });
+    const vital = { client: clients.heartbeat, resetConnection: () => clients.resetHeartbeat(), clock, log, random };
+    this.#reporter = new StatusReporter(settings, {
+      ...vital,
+      known: () => this.#node,
+      compute: (node, signal) => this.#computer.compute(node, signal),
+      takePodCidrs: ports.takePodCidrs,
+      onReported: (node) => this.#learn(node),
+    });
+    this.#lease = new LeaseKeeper(settings, {
+      ...vital,
+      node: async () => this.#node,
+      onRecovered: () => this.#recovered(),
+    });
+  }
+
+  /** The Node as the API server has it; undefined while there is none, or none is known. */
+  get node(): Node | undefined {
+    return this.#node;
+  }
+
+  /** How the lease is doing. */
+  get lease(): Pick<LeaseKeeper, "renewal"> {
+    return this.#lease;
+  }
+
+  /** Resolves when the API server has said whether there is a Node. */
+  synced(signal: AbortSignal): Promise<void> {
+    return this.#informer.synced(signal);
+  }
+
+  /** Told of every change of the Node; returns how to stop that. */
+  onNode(listener: (node: Node | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** A fact has changed: look now whether the status has. */
+  wake(): void {
+    this.#woken = true;
+    this.#pause.cutShort();
+  }
+
+  /** Starts the loops; they live in the scope. */
+  start(scope: TaskScope): void {
+    this.#scope = scope;
+    this.#ports.recordEvent({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+    this.#informer.onChange((change) => this.#learn(change.type === "deleted" ? undefined : change.object));
+    scope.spawn("node watch", (signal) => this.#informer.run(signal));
+    scope.spawn("node status", (signal) => this.#reportStatus(signal));
+    scope.spawn("node lease", (signal) => this.#lease.run(signal));
+  }
+
+  async #reportStatus(signal: AbortSignal): Promise<void> {
+    const { clients, clock, log, facts, random } = this.#ports;
+    if (this.#settings.register) {
+      const bare = newNode(this.#settings, facts.machine.architecture);
+      const wanted = (bounded: AbortSignal): Promise<Node> => this.#computer.compute(bare, bounded);
+      this.#learn(await registerNode({ client: clients.main, clock, log, wanted, devices: facts.devices }, signal));
+      await this.#storageSettles(signal);
+    }
+    while (!signal.aborted) {
+      this.#woken = false;
+      if (this.#node !== undefined || !this.#informer.hasSynced) await this.#reporter.sync(signal);
+      const periodMs = this.#settings.updateEveryMs * (1 + random() * statusJitter);
+      if (!this.#woken) await this.#pause.wait(periodMs, signal);
+      if (this.#woken) await this.#wakes.take(signal);
+    }
+  }
+
+  /** A node that is only about to get its CSINode need not be called unready for that moment. */
+  async #storageSettles(signal: AbortSignal): Promise<void> {
+    const problem = this.#csiNode.problem;
+    this.#woken = false;
+    if (problem !== undefined && !this.#woken) await this.#pause.wait(storageGraceMs, signal);
+  }
+
+  #learn(node: Node | undefined): void {
+    const before = this.#node;
+    const next = node && withoutManagedFields(node);
+    this.#node = next;
+    if (before !== undefined && next === undefined) {
+      this.#ports.log.warn("The Node was deleted; it will not be made again before the agent is started anew");
+    }
+    if (next !== undefined && next.metadata?.uid !== before?.metadata?.uid) this.#takeUp(next);
+    if (before?.spec?.unschedulable !== next?.spec?.unschedulable) this.wake();
+    for (const listener of this.#listeners) listener(next);
+  }
+
+  /** What belongs to the Node must belong to this one. */
+  #takeUp(node: Node): void {
+    this.#reporter.reset();
+    this.#scope?.spawn("CSINode", (signal) => this.#csiNode.ensure(node, signal));
+    this.#lease.hasten();
+    this.wake();
+  }
+
+  #recovered(): void {
+    this.#informer.hasten();
+    this.wake();
+    this.#ports.onRecovered();
+  }
+}

@@ -1,0 +1,41 @@
+import { type AgentConfig, capacitySettingsOf } from "../../ground/config/index.ts";
+import type { CapacitySettings, Taint } from "../../ground/model/index.ts";
+
+/** What the configuration says about the Node object and how it is kept. */
+export interface NodeSettings extends CapacitySettings {
+  readonly nodeName: string;
+  readonly kubeletVersion: string;
+  readonly register: boolean;
+  /** --node-labels, over those that every node has. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly providerId: string;
+  readonly nodeIps: readonly string[];
+  /** Somebody outside sets addresses and provider id, and takes the taint away that says so. */
+  readonly externalCloud: boolean;
+  readonly controllerAttachDetach: boolean;
+  readonly port: number;
+  readonly updateEveryMs: number;
+  readonly reportEveryMs: number;
+  readonly leaseSeconds: number;
+}
+
+export function nodeSettingsOf(config: AgentConfig): NodeSettings {
+  const { kubelet, flags, nodeName, reportedVersion } = config;
+  return {
+    nodeName,
+    kubeletVersion: reportedVersion,
+    register: kubelet.registerNode,
+    labels: flags.nodeLabels,
+    taints: kubelet.registerWithTaints,
+    providerId: kubelet.providerID,
+    nodeIps: flags.nodeIPs,
+    externalCloud: flags.cloudProvider === "external",
+    controllerAttachDetach: kubelet.enableControllerAttachDetach,
+    port: kubelet.port,
+    ...capacitySettingsOf(config),
+    updateEveryMs: kubelet.nodeStatusUpdateFrequencyMs,
+    reportEveryMs: kubelet.nodeStatusReportFrequencyMs,
+    leaseSeconds: kubelet.nodeLeaseDurationSeconds,
+  };
+}

@@ -1,0 +1,159 @@
+import { type Clock, isAbort, type Logger } from "../../../ground/base/index.ts";
+import {
+  allocatableOf,
+  capacityOf,
+  missingResources,
+  type Node,
+  type NodeAddress,
+  type NodeCondition,
+  type NodeStatus,
+  type RecordNodeEvent,
+} from "../../../ground/model/index.ts";
+import type { NodeFacts } from "../ports.ts";
+import type { NodeSettings } from "../settings.ts";
+import { findAddresses } from "./addresses.ts";
+import { type ConditionContext, pressureCondition, pressures, readyCondition, statusEvent } from "./conditions.ts";
+import { nodeInfoOf } from "./node-info.ts";
+
+export interface StatusPorts {
+  readonly facts: NodeFacts;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly recordEvent: RecordNodeEvent;
+  /** Why volumes of the CSI kind cannot be used yet. */
+  readonly storageProblem: () => string | undefined;
+}
+
+// Looking up one's own name may ask a server far away; addresses seldom change.
+const addressesFreshMs = 60_000;
+
+/** Computes the node's status from the facts, and remembers what must be told only once. */
+export class StatusComputer {
+  readonly #settings: NodeSettings;
+  readonly #ports: StatusPorts;
+  #addresses: { readonly found: readonly NodeAddress[]; readonly at: number } | undefined;
+  #rebootTold = false;
+  #unschedulable: boolean | undefined;
+
+  constructor(settings: NodeSettings, ports: StatusPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
+  }
+
+  /** The node with the status it has now; what others wrote into the status stays. */
+  async compute(node: Node, signal: AbortSignal): Promise<Node> {
+    const { facts, clock, recordEvent } = this.#ports;
+    const { nodeName, port, kubeletVersion } = this.#settings;
+    const present = node.status ?? {};
+    const runtime = facts.runtime();
+    const devices = facts.devices();
+    const [addresses, rootFilesystemBytes, images] = await Promise.all([
+      this.#findAddresses(present.addresses ?? [], signal),
+      this.#try("root filesystem", facts.rootFilesystemBytes(), signal),
+      this.#try("images", facts.images(signal), signal),
+    ]);
+    this.#tellOfReboot(present.nodeInfo?.bootID);
+    const capacity = capacityOf(this.#settings, { ...facts, devices }, rootFilesystemBytes, present.capacity ?? {});
+    const context: ConditionContext = { nodeName, now: timestamp(clock.now()), recordEvent };
+    const volumesInUse = facts.volumesInUse();
+    const status: NodeStatus = {
+      ...present,
+      addresses,
+      capacity,
+      allocatable: allocatableOf(this.#settings, capacity, devices, present.allocatable ?? {}),
+      nodeInfo: nodeInfoOf(facts.machine, runtime, kubeletVersion),
+      daemonEndpoints: { kubeletEndpoint: { Port: port } },
+      ...(images !== undefined && { images }),
+      ...(runtime.handlers.length > 0 && { runtimeHandlers: runtime.handlers }),
+      ...(runtime.features !== undefined && { features: runtime.features }),
+      conditions: this.#conditions(present.conditions ?? [], capacity, context),
+      ...(volumesInUse !== undefined && { volumesInUse }),
+    };
+    this.#tellOfScheduling(node.spec?.unschedulable === true);
+    return { ...node, metadata: this.#repairLabels(node.metadata), status };
+  }
+
+  #conditions(
+    present: readonly NodeCondition[],
+    capacity: Readonly<Record<string, string>>,
+    context: ConditionContext,
+  ): readonly NodeCondition[] {
+    const { facts, storageProblem } = this.#ports;
+    const pressure = facts.pressure();
+    const runtime = facts.runtime();
+    const known = new Map(present.map((condition) => [condition.type, condition]));
+    const problems = [
+      ...runtime.problems,
+      runtime.networkProblem,
+      storageProblem(),
+      facts.shutdownProblem(),
+      missingResources(capacity, this.#settings.localStorageIsolation),
+    ].filter((problem) => problem !== undefined);
+    const own = [
+      ...(["memory", "disk", "pid"] as const).map((name) => {
+        const words = pressures[name];
+        return pressureCondition(words, pressure[name], known.get(words.type), context);
+      }),
+      readyCondition(problems, facts.shortcoming, known.get("Ready"), context),
+    ];
+    const byType = new Map(own.map((condition) => [condition.type, condition]));
+    // Each stays where it was; what is new comes last, Ready after all others.
+    const kept = present.map((condition) => byType.get(condition.type) ?? condition);
+    return [...kept, ...own.filter(({ type }) => !known.has(type))];
+  }
+
+  async #findAddresses(present: readonly NodeAddress[], signal: AbortSignal): Promise<readonly NodeAddress[]> {
+    const { facts, clock, log } = this.#ports;
+    if (this.#settings.externalCloud && present.length > 0) return present;
+    const known = this.#addresses;
+    if (known !== undefined && clock.monotonic() - known.at < addressesFreshMs) return known.found;
+    try {
+      const found = await findAddresses(this.#settings, present, facts.network, signal);
+      this.#addresses = { found, at: clock.monotonic() };
+      return found;
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.error("Failed to set the node's addresses; they stay as they were", error);
+      return present;
+    }
+  }
+
+  async #try<Value>(what: string, reading: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
+    try {
+      return await reading;
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#ports.log.error("Failed to set a part of the node's status; it stays as it was", error, { what });
+      return undefined;
+    }
+  }
+
+  #tellOfReboot(knownBootId: string | undefined): void {
+    const { bootId } = this.#ports.facts.machine;
+    if (this.#rebootTold || !knownBootId || knownBootId === bootId) return;
+    this.#rebootTold = true;
+    const { nodeName } = this.#settings;
+    const message = `Node ${nodeName} has been rebooted, boot id: ${bootId}`;
+    this.#ports.recordEvent({ type: "Warning", reason: "Rebooted", message });
+  }
+
+  #tellOfScheduling(unschedulable: boolean): void {
+    const before = this.#unschedulable;
+    this.#unschedulable = unschedulable;
+    if (before === unschedulable || (before === undefined && !unschedulable)) return;
+    const reason = unschedulable ? "NodeNotSchedulable" : "NodeSchedulable";
+    this.#ports.recordEvent(statusEvent(this.#settings.nodeName, reason));
+  }
+
+  #repairLabels(metadata: Node["metadata"]): Node["metadata"] {
+    const { architecture } = this.#ports.facts.machine;
+    const labels = metadata?.labels ?? {};
+    if (labels["kubernetes.io/os"] === "linux" && labels["kubernetes.io/arch"] === architecture) return metadata;
+    return { ...metadata, labels: { ...labels, "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture } };
+  }
+}
+
+/** Times of the API have whole seconds. */
+function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,131 @@
+import { join } from "node:path";
+import type { RuntimeService } from "../../../connections/cri/index.ts";
+import type { Clock, Logger } from "../../../ground/base/index.ts";
+import type { HealthRegistry } from "../health.ts";
+import { sendJson } from "../http.ts";
+import type { LocalViews, LogVerbosity, RuntimeViews } from "../ports.ts";
+import { streamServices } from "../streaming/stream-service.ts";
+import { setVerbosity } from "../verbosity.ts";
+import { ApiError } from "./api-error.ts";
+import { checkpointService } from "./checkpoint.ts";
+import { healthMounts, type OnHealthAsked } from "./health-mounts.ts";
+import { logQuery } from "./log-query.ts";
+import { podsService, runningPodsService } from "./pods.ts";
+import { profilingService } from "./profiling.ts";
+import type { ApiHandler, Mount } from "./router.ts";
+import { runService } from "./run.ts";
+import { systemLogsService } from "./system-logs.ts";
+import { flagzMount, type StatuszFacts, statuszMount } from "./zpages.ts";
+
+/** Which parts of the API are offered. */
+export interface ApiSettings {
+  readonly enableDebuggingHandlers: boolean;
+  readonly enableSystemLogHandler: boolean;
+  readonly enableSystemLogQuery: boolean;
+  readonly enableProfilingHandler: boolean;
+  readonly enableDebugFlagsHandler: boolean;
+  /** Feature gates. */
+  readonly checkpoint: boolean;
+  readonly flagz: boolean;
+  readonly statusz: boolean;
+  readonly rootDir: string;
+}
+
+/** What the API shows and acts on. */
+export interface ApiPorts {
+  readonly views: LocalViews;
+  readonly runtimeViews: RuntimeViews;
+  readonly runtime: RuntimeService;
+  readonly health: HealthRegistry;
+  readonly onHealthAsked: OnHealthAsked;
+  /** Metrics, statistics and container logs, each a part of its own. */
+  readonly figures: readonly Mount[];
+  readonly containerLogs: Mount;
+  readonly configz: () => unknown;
+  readonly flags: Readonly<Record<string, string>>;
+  readonly commandLine: readonly string[];
+  readonly facts: StatuszFacts;
+  readonly logVerbosity: LogVerbosity;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const systemLogDir = "/var/log";
+const debugPaths = [
+  "/run/",
+  "/exec/",
+  "/attach/",
+  "/portForward/",
+  "/containerLogs/",
+  "/runningpods/",
+  "/debug/pprof/",
+  "/logs/",
+];
+const disabled = (path: string, reason: string): Mount => ({ type: "disabled", path, reason });
+const noDebugging: readonly Mount[] = debugPaths.map((path) => disabled(path, "Debug endpoints are disabled."));
+
+/** The paths of the port that asks for no credentials: they show, and change nothing. */
+export function readOnlyMounts(
+  ports: Pick<ApiPorts, "health" | "onHealthAsked" | "figures"> & { readonly views: Pick<LocalViews, "pods"> },
+): readonly Mount[] {
+  const { views, health, onHealthAsked, figures } = ports;
+  return [
+    ...healthMounts(health, "names", onHealthAsked),
+    podsService(views),
+    ...figures.map(withoutChange),
+    ...noDebugging,
+  ];
+}
+
+/** Upstream lets anybody reset the counts of /metrics/slis here; we do not. */
+function withoutChange(mount: Mount): Mount {
+  if (mount.type !== "path") return mount;
+  const handle: ApiHandler = (call) => {
+    if (call.request.method !== "DELETE") return mount.handle(call);
+    throw new ApiError(405, "405: Method Not Allowed");
+  };
+  return { ...mount, handle };
+}
+
+/** The paths of the authenticated port. */
+export function nodeApiMounts(settings: ApiSettings, ports: ApiPorts): readonly Mount[] {
+  const { views, health, onHealthAsked, figures } = ports;
+  const always = [...healthMounts(health, "reasons", onHealthAsked), podsService(views), ...figures];
+  if (!settings.enableDebuggingHandlers) return [...always, ...noDebugging];
+  const mounts: readonly Mount[] = [...always, ...debuggingMounts(settings, ports)];
+  if (!settings.statusz) return mounts;
+  const paths = (): readonly string[] => mounts.flatMap((mount) => (mount.type === "paths" ? [] : [mount.path]));
+  return [...mounts, statuszMount(ports.facts, paths, ports.clock)];
+}
+
+function debuggingMounts(settings: ApiSettings, ports: ApiPorts): readonly Mount[] {
+  const { runtime, logVerbosity, clock, log } = ports;
+  const journal = { clock, root: systemLogDir, journalctl: "journalctl" };
+  const query = settings.enableSystemLogQuery ? logQuery(journal) : undefined;
+  const configz: Mount = {
+    type: "path",
+    path: "/configz",
+    handle: ({ response }) => sendJson(response, ports.configz()),
+  };
+  const verbosity: Mount = {
+    type: "path",
+    path: "/debug/flags/v",
+    handle: ({ request, response }) => setVerbosity(request, response, logVerbosity, log),
+  };
+  return [
+    ports.containerLogs,
+    ...streamServices(ports),
+    runService(ports),
+    runningPodsService(runtime),
+    configz,
+    settings.enableSystemLogHandler
+      ? systemLogsService(systemLogDir, query)
+      : disabled("/logs/", "logs endpoint is disabled."),
+    settings.enableProfilingHandler
+      ? profilingService(ports)
+      : disabled("/debug/pprof/", "profiling endpoint is disabled."),
+    settings.enableDebugFlagsHandler ? verbosity : disabled("/debug/flags/v", "flags endpoint is disabled."),
+    ...(settings.checkpoint ? [checkpointService({ ...ports, directory: join(settings.rootDir, "checkpoints") })] : []),
+    ...(settings.flagz ? [flagzMount(ports.flags)] : []),
+  ];
+}

@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, test } from "node:test";
+import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
+import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import type { Pod, PodUid } from "../../ground/model/index.ts";
+import { HealthRegistry, LocalSocketServer, type LocalViews, type PodViewChange } from "./index.ts";
+import { findPod } from "./pod-views.ts";
+import { WaitingChanges } from "./pod-watch.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "nodelet-local-"));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+function pod(name: string, namespace = "default", phase: "Pending" | "Running" = "Running"): Pod {
+  return { metadata: { name, namespace, uid: `uid-${namespace}-${name}` }, status: { phase } };
+}
+
+/** The pods of an agent, changed by the test. */
+class FakePods implements LocalViews {
+  readonly #pods = new Map<string, Pod>();
+  readonly #listeners = new Set<(change: PodViewChange) => void>();
+  constructor(...pods: readonly Pod[]) {
+    for (const each of pods) this.#pods.set(each.metadata?.uid ?? "", each);
+  }
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+  pods(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+  ownUid(apiUid: string): PodUid {
+    return apiUid as PodUid;
+  }
+  watchPods(listener: (change: PodViewChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+  ledger(uid: string) {
+    if (!this.#pods.has(uid)) return undefined;
+    const entry = { step: "seen", subject: "", startedAt: 5, endedAt: 5, outcome: "ok", message: uid } as const;
+    return { entries: [entry], dropped: 0, blocker: undefined };
+  }
+  set(changed: Pod): void {
+    const uid = changed.metadata?.uid ?? "";
+    const type = this.#pods.has(uid) ? "MODIFIED" : "ADDED";
+    this.#pods.set(uid, changed);
+    for (const listener of this.#listeners) listener({ type, object: changed });
+  }
+  delete(gone: Pod): void {
+    this.#pods.delete(gone.metadata?.uid ?? "");
+    for (const listener of this.#listeners) listener({ type: "DELETED", object: gone });
+  }
+}
+
+let sockets = 0;
+async function start(scope: TaskScope, views: LocalViews, path = join(directory, `${sockets++}.sock`)) {
+  const clock = new FakeClock(1_000);
+  const health = new HealthRegistry(clock);
+  const logVerbosity = { verbosity: 2 };
+  const configz = () => ({ kubeletconfig: { port: 10250 } });
+  const server = new LocalSocketServer(path, { views, health, configz, logVerbosity, clock, log: silentLogger });
+  await server.listen();
+  scope.spawn("local", (signal) => server.serve(signal));
+  return { path, health, logVerbosity };
+}
+
+async function ask(socketPath: string, path: string, method = "GET", body = ""): Promise<IncomingMessage> {
+  const sent = request({ socketPath, path, method, agent: false });
+  sent.end(body);
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  return response;
+}
+
+async function answer(...args: Parameters<typeof ask>): Promise<{ status: number | undefined; text: string }> {
+  const response = await ask(...args);
+  let text = "";
+  for await (const chunk of response) text += String(chunk);
+  return { status: response.statusCode, text };
+}
+
+test("the socket belongs to its owner alone and goes when the server stops", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods());
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  await scope.stop();
+  assert.equal(existsSync(path), false);
+});
+
+test("/pods lists the pods with their status", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods(pod("web")));
+  const list = JSON.parse((await answer(path, "/pods")).text) as { kind: string; items: Pod[] };
+  assert.equal(list.kind, "PodList");
+  assert.deepEqual(list.items, [{ kind: "Pod", apiVersion: "v1", ...pod("web") }]);
+});
+
+for (const [ref, uid] of [
+  ["web", "uid-default-web"],
+  ["default/web", "uid-default-web"],
+  ["uid-default-web", "uid-default-web"],
+  ["other/db", "uid-other-db"],
+] as const) {
+  test(`/ledger?pod=${ref}`, async () => {
+    await using scope = new TaskScope();
+    const { path } = await start(scope, new FakePods(pod("web"), pod("db"), pod("db", "other")));
+    const { text } = await answer(path, `/ledger?pod=${encodeURIComponent(ref)}`);
+    const { pod: found, ledger, now } = JSON.parse(text);
+    assert.equal(found.uid, uid);
+    assert.equal(found.phase, "Running");
+    assert.equal(ledger.entries[0].message, uid);
+    assert.equal(now, 1_000);
+  });
+}
+
+for (const [ref, status, words] of [
+  ["db", 409, 'several pods have the name "db": default/db, other/db; say which\n'],
+  ["nope", 404, 'there is no pod "nope" on this node\n'],
+  ["", 404, 'there is no pod "" on this node\n'],
+] as const) {
+  test(`/ledger?pod=${ref} is answered with ${status}`, async () => {
+    await using scope = new TaskScope();
+    const { path } = await start(scope, new FakePods(pod("db"), pod("db", "other")));
+    assert.deepEqual(await answer(path, `/ledger?pod=${ref}`), { status, text: words });
+  });
+}
+
+test("a uid is preferred to a name, a full name to a short one", () => {
+  const odd = { metadata: { name: "uid-default-web", namespace: "x", uid: "u2" } };
+  assert.deepEqual(findPod([odd, pod("web")], "uid-default-web"), {
+    found: "one",
+    pod: pod("web"),
+    uid: "uid-default-web",
+  });
+});
+
+test("/healthz, /configz", async () => {
+  await using scope = new TaskScope();
+  const { path, health } = await start(scope, new FakePods());
+  assert.deepEqual(await answer(path, "/healthz"), { status: 200, text: "ok" });
+  health.report("runtime", { state: "waiting", reason: "no socket" });
+  assert.deepEqual(await answer(path, "/healthz"), { status: 200, text: "ok" });
+  assert.match((await answer(path, "/healthz?verbose")).text, /\[~\]runtime waiting for 0s: no socket/);
+  health.report("runtime", { state: "failed", reason: "hangs" });
+  const failed = await answer(path, "/healthz");
+  assert.equal(failed.status, 500);
+  assert.match(failed.text, /\[-\]runtime failed 0s ago: hangs/);
+  assert.equal((await answer(path, "/healthz?exclude=runtime")).status, 200);
+  assert.deepEqual(JSON.parse((await answer(path, "/configz")).text), { kubeletconfig: { port: 10250 } });
+});
+
+for (const [method, body, status, verbosity] of [
+  ["PUT", "4", 200, 4],
+  ["PUT", " 6\n", 200, 6],
+  ["PUT", "x", 400, 2],
+  ["PUT", "-1", 400, 2],
+  ["PUT", "1.5", 400, 2],
+  ["PUT", "", 400, 2],
+  ["PUT", "99999999999", 400, 2],
+  ["PUT", "1".repeat(100), 400, 2],
+  ["GET", "", 406, 2],
+] as const) {
+  test(`${method} /debug/flags/v ${JSON.stringify(body.slice(0, 12))}: ${status}`, async () => {
+    await using scope = new TaskScope();
+    const { path, logVerbosity } = await start(scope, new FakePods());
+    const { status: found, text } = await answer(path, "/debug/flags/v", method, body);
+    assert.equal(found, status);
+    assert.equal(logVerbosity.verbosity, verbosity);
+    if (status === 200) assert.equal(text, `successfully set klog.logging.verbosity to ${verbosity}`);
+  });
+}
+
+for (const [method, path, status] of [
+  ["POST", "/pods", 405],
+  ["GET", "/nowhere", 404],
+  ["GET", "//", 404],
+] as const) {
+  test(`${method} ${path} is answered with ${status}`, async () => {
+    await using scope = new TaskScope();
+    const { path: socket } = await start(scope, new FakePods());
+    assert.equal((await answer(socket, path, method)).status, status);
+  });
+}
+
+test("a watch begins with every pod, follows changes, and ends with its client", async () => {
+  await using scope = new TaskScope();
+  const views = new FakePods(pod("a"), pod("b"));
+  const { path } = await start(scope, views);
+  const response = await ask(path, "/pods?watch=1");
+  const lines = createInterface({ input: response })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { type, object } = JSON.parse((await lines.next()).value) as PodViewChange;
+    return `${type} ${object.metadata?.name} ${object.status?.phase}`;
+  };
+  assert.equal(await next(), "ADDED a Running");
+  assert.equal(await next(), "ADDED b Running");
+  views.set(pod("a", "default", "Pending"));
+  views.set(pod("c"));
+  views.delete(pod("b"));
+  assert.equal(await next(), "MODIFIED a Pending");
+  assert.equal(await next(), "ADDED c Running");
+  assert.equal(await next(), "DELETED b Running");
+  response.destroy();
+  while (views.listeners > 0) await settle(1);
+});
+
+test("stopping the server ends its watches", async () => {
+  await using scope = new TaskScope();
+  const views = new FakePods(pod("a"));
+  const { path } = await start(scope, views);
+  const response = await ask(path, "/pods?watch=1");
+  const closed = new Promise((resolve) => response.on("close", resolve));
+  response.on("error", () => {}).resume();
+  await scope.stop();
+  await closed;
+  assert.equal(views.listeners, 0);
+});
+
+test("a client that does not read costs one waiting line per pod, and catches up", async () => {
+  await using scope = new TaskScope();
+  const views = new FakePods();
+  const { path } = await start(scope, views);
+  const response = await ask(path, "/pods?watch=true");
+  while (views.listeners === 0) await settle(1);
+  const padding = "x".repeat(100_000);
+  for (let version = 0; version <= 200; version++) {
+    views.set({
+      ...pod("a"),
+      metadata: { ...pod("a").metadata, resourceVersion: String(version), generateName: padding },
+    });
+    await settle(1);
+  }
+  const versions: number[] = [];
+  for await (const line of createInterface({ input: response })) {
+    versions.push(Number((JSON.parse(line) as PodViewChange).object.metadata?.resourceVersion));
+    if (versions.at(-1) === 200) break;
+  }
+  assert.equal(versions[0], 0);
+  assert.ok(versions.length < 150, `${versions.length} lines were kept for a client that did not read`);
+  response.destroy();
+});
+
+for (const { changes, sent } of [
+  { changes: ["MODIFIED 1", "MODIFIED 2"], sent: ["MODIFIED 2"] },
+  { changes: ["ADDED 1", "MODIFIED 2"], sent: ["ADDED 2"] },
+  { changes: ["ADDED 1", "DELETED 2"], sent: [] },
+  { changes: ["MODIFIED 1", "DELETED 2"], sent: ["DELETED 2"] },
+  { changes: ["DELETED 1", "ADDED 2"], sent: ["MODIFIED 2"] },
+] as const) {
+  test(`${changes.join(", ")} of one pod merge to ${sent.join() || "nothing"}`, () => {
+    const waiting = new WaitingChanges();
+    for (const change of changes) {
+      const [type, resourceVersion] = change.split(" ") as [PodViewChange["type"], string];
+      waiting.add({ type, object: { metadata: { uid: "u", resourceVersion } } });
+    }
+    const left: string[] = [];
+    for (let next = waiting.take(); next !== undefined; next = waiting.take()) {
+      left.push(`${next.type} ${next.object.metadata?.resourceVersion}`);
+    }
+    assert.deepEqual(left, sent);
+  });
+}
+
+test("a socket left by a killed agent is replaced", async () => {
+  const path = join(directory, "left.sock");
+  const script = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("up"))`;
+  const child = spawn(process.execPath, ["-e", script]);
+  await once(child.stdout, "data");
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  assert.equal(existsSync(path), true);
+  await using scope = new TaskScope();
+  await start(scope, new FakePods(), path);
+  assert.equal((await answer(path, "/healthz")).text, "ok");
+});
+
+test("a socket that answers, a file in its place, and a path too long are refused", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods());
+  await assert.rejects(start(scope, new FakePods(), path), /Another agent listens on ".*"; stop it first/);
+  assert.equal((await answer(path, "/healthz")).text, "ok");
+  const file = join(directory, "file.sock");
+  writeFileSync(file, "");
+  await assert.rejects(start(scope, new FakePods(), file), /exists and is not a socket/);
+  const long = `/${"x".repeat(107)}`;
+  await assert.rejects(start(scope, new FakePods(), long), /longer than the 107 bytes Linux allows; use a shorter/);
+});

@@ -1,0 +1,30 @@
+import type { LedgerView } from "../../ground/base/index.ts";
+import type { ObservedPod, Pod, PodUid } from "../../ground/model/index.ts";
+
+/** What the doors show of the pods; the pod engine stands behind it. */
+export interface LocalViews {
+  /** Every pod the agent was told to run, with the status as the agent sees it now. */
+  pods(): readonly Pod[];
+  /** Under which uid the agent runs what the API calls by this one: the uid of a mirror stands for its static pod. */
+  ownUid(apiUid: string): PodUid;
+  /** Calls the listener for each change from now on until the returned function is called. */
+  watchPods(listener: (change: PodViewChange) => void): () => void;
+  ledger(uid: PodUid): LedgerView | undefined;
+}
+
+export interface PodViewChange {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: Pod;
+}
+
+/** The verbosity of the log, which may change at run time. */
+export interface LogVerbosity {
+  verbosity: number;
+}
+
+/** What the runtime has of a pod. */
+export interface RuntimeViews {
+  /** As it was last seen. */
+  latest(uid: PodUid): ObservedPod | undefined;
+  inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
+}

@@ -1,0 +1,26 @@
+import { messageOf } from "../../../ground/base/index.ts";
+import { ApiError } from "../api/api-error.ts";
+import type { ApiCall, Mount } from "../api/router.ts";
+import { sendJson, untilClientLeaves } from "../http.ts";
+import type { NodeStatistics } from "./node-stats.ts";
+
+/** /stats/summary; `statistics` throws until the agent knows its runtime. */
+export function statsService(statistics: () => Promise<NodeStatistics>): Mount {
+  const handle = async ({ query, response }: ApiCall): Promise<void> => {
+    const signal = untilClientLeaves(response);
+    const asked = query.getAll("only_cpu_and_memory");
+    try {
+      const { shortSummaryOf, summaryOf } = await import("./summary.ts");
+      const read = asked.length === 1 && asked[0] === "true" ? shortSummaryOf : summaryOf;
+      sendJson(response, await read(await statistics(), signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      throw new ApiError(500, `Internal Error: ${messageOf(error)}`);
+    }
+  };
+  return {
+    type: "service",
+    path: "/stats/",
+    routes: [{ methods: ["GET", "POST"], pattern: "summary", produces: "application/json", handle }],
+  };
+}

@@ -1,0 +1,39 @@
+import { formatDuration } from "../../ground/base/index.ts";
+import type { PodEvent } from "../../ground/model/index.ts";
+
+/** The events users see about the image of a container, word for word the kubelet's. */
+export const imageEvents = {
+  pulling: (image: string): ImageEvent => normal("Pulling", `Pulling image "${image}"`),
+  alreadyPresent: (image: string, checked: boolean): ImageEvent =>
+    normal(
+      "Pulled",
+      `Container image "${image}" already present on machine${checked ? " and can be accessed by the pod" : ""}`,
+    ),
+  pulled: (image: string, pullMs: number, withWaitingMs: number, sizeBytes: bigint): ImageEvent =>
+    normal(
+      "Pulled",
+      `Successfully pulled image "${image}" in ${wholeMs(pullMs)} (${wholeMs(withWaitingMs)} including waiting). ` +
+        `Image size: ${sizeBytes} bytes.`,
+    ),
+  pullFailed: (image: string, error: string): ImageEvent =>
+    warning("Failed", `Failed to pull image "${image}": ${error}`),
+  backOff: (image: string): ImageEvent => normal("BackOff", `Back-off pulling image "${image}"`),
+  inspectFailed: (message: string): ImageEvent => warning("InspectFailed", message),
+  neverPull: (message: string): ImageEvent => warning("ErrImageNeverPull", message),
+  /** Follows every other one: the container did not start for this reason. */
+  notStarted: (reason: string): ImageEvent => warning("Failed", `Error: ${reason}`),
+};
+
+export type ImageEvent = Omit<PodEvent, "fieldPath">;
+
+function normal(reason: string, message: string): ImageEvent {
+  return { type: "Normal", reason, message };
+}
+
+function warning(reason: string, message: string): ImageEvent {
+  return { type: "Warning", reason, message };
+}
+
+function wholeMs(ms: number): string {
+  return formatDuration(Math.trunc(ms));
+}

@@ -1,0 +1,237 @@
+import type { Image, ImageService } from "../../connections/cri/index.ts";
+import { type Clock, isAbort, Limiter, type Logger, messageOf } from "../../ground/base/index.ts";
+import type { RecordNodeEvent } from "../../ground/model/index.ts";
+import type { ImageAge, ImageAgeStore } from "./image-ages.ts";
+import type { ImageFs } from "./image-fs.ts";
+import { canonicalName } from "./reference.ts";
+
+export interface ImageGcSettings {
+  readonly highThresholdPercent: number;
+  readonly lowThresholdPercent: number;
+  readonly minimumAgeMs: number;
+  /** Unused images older than this go whatever the space; 0: never. */
+  readonly maximumAgeMs: number;
+}
+
+export interface ImageGcPorts {
+  readonly images: Pick<ImageService, "listImages" | "removeImage">;
+  readonly readFs: (signal: AbortSignal) => Promise<Pick<ImageFs, "capacityBytes" | "availableBytes">>;
+  /** Image ids and references of every container the runtime knows, running or not, and of image volumes. */
+  readonly imagesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
+  /** Names that stay although nothing uses them: the sandbox image, where the runtime does not pin it. */
+  readonly keptImages: () => readonly string[];
+  readonly ages: ImageAgeStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly recordNodeEvent: RecordNodeEvent;
+  readonly onRemoved: (removal: { readonly reason: "age" | "space"; readonly sizeBytes: bigint }) => void;
+  /** Told which images are left after a collection that began at `before`. */
+  readonly onCollected: (imageIds: ReadonlySet<string>, before: number) => Promise<void>;
+}
+
+const checkEveryMs = 5 * 60_000;
+/** Between an image being ensured and its container existing, nothing else shows that it is wanted. */
+const wantedMs = 2 * 60_000;
+
+/** Removes images that no container uses: the old ones, and under disk pressure the longest unused first. */
+export class ImageGc {
+  readonly #settings: ImageGcSettings;
+  readonly #ports: ImageGcPorts;
+  readonly #wanted = new Map<string, number>();
+  readonly #turn = new Limiter(1);
+  #ages: Map<string, ImageAge> | undefined;
+  #nextCheckAt: number;
+  #failuresInARow = 0;
+
+  constructor(settings: ImageGcSettings, ports: ImageGcPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
+    this.#nextCheckAt = ports.clock.monotonic();
+  }
+
+  /** When to call `collect` next, on the scale of the clock that is never set. */
+  get nextCheckAt(): number {
+    return this.#nextCheckAt;
+  }
+
+  /** A container is about to be made from this image. */
+  noteWanted(imageId: string): void {
+    this.#wanted.set(imageId, this.#ports.clock.monotonic());
+  }
+
+  /** The periodic round. Failures end as log lines and events. */
+  async collect(signal: AbortSignal): Promise<void> {
+    const { clock, log, recordNodeEvent } = this.#ports;
+    this.#nextCheckAt = clock.monotonic() + checkEveryMs;
+    try {
+      await this.#turn.run(() => this.#round(signal), signal);
+      this.#failuresInARow = 0;
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#failuresInARow++;
+      log.error("Image garbage collection failed", error, { failuresInARow: this.#failuresInARow });
+      // The first failure after a start is usual: the runtime has no figures yet.
+      if (this.#failuresInARow > 1) {
+        recordNodeEvent({ type: "Warning", reason: "ImageGCFailed", message: messageOf(error) });
+      }
+    }
+  }
+
+  /** For eviction: removes everything that may go, whatever the thresholds, and returns the bytes freed. */
+  async deleteUnused(signal: AbortSignal): Promise<bigint> {
+    return await this.#turn.run(async () => {
+      const startedAt = this.#ports.clock.now();
+      const candidates = await this.#detect(startedAt, signal);
+      try {
+        return await this.#free(undefined, candidates, startedAt, signal);
+      } finally {
+        await this.#reportLeft(startedAt);
+      }
+    }, signal);
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const startedAt = this.#ports.clock.now();
+    const candidates = await this.#detect(startedAt, signal);
+    const { highThresholdPercent, maximumAgeMs } = this.#settings;
+    if (highThresholdPercent === 100 && maximumAgeMs === 0) return;
+    try {
+      await this.#reachThreshold(await this.#removeOld(candidates, startedAt, signal), startedAt, signal);
+    } finally {
+      await this.#reportLeft(startedAt);
+    }
+  }
+
+  async #reachThreshold(candidates: readonly Candidate[], startedAt: number, signal: AbortSignal): Promise<void> {
+    const { readFs, recordNodeEvent, log } = this.#ports;
+    const { capacityBytes, availableBytes } = await readFs(signal);
+    if (capacityBytes <= 0n) {
+      const message = "invalid capacity 0 on image filesystem";
+      recordNodeEvent({ type: "Warning", reason: "InvalidDiskCapacity", message });
+      throw new Error(message);
+    }
+    const usedPercent = 100 - Number((availableBytes * 100n) / capacityBytes);
+    const { highThresholdPercent, lowThresholdPercent } = this.#settings;
+    if (usedPercent < highThresholdPercent) return;
+    const wantedBytes = (capacityBytes * BigInt(100 - lowThresholdPercent)) / 100n - availableBytes;
+    log.info(
+      "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold",
+      {
+        usage: usedPercent,
+        highThreshold: highThresholdPercent,
+        amountToFree: String(wantedBytes),
+        lowThreshold: lowThresholdPercent,
+      },
+    );
+    const freed = await this.#free(wantedBytes, candidates, startedAt, signal);
+    if (freed >= wantedBytes) return;
+    const message =
+      `Failed to garbage collect required amount of images. Attempted to free ${wantedBytes} bytes, ` +
+      `but only found ${freed} bytes eligible to free.`;
+    recordNodeEvent({ type: "Warning", reason: "FreeDiskSpaceFailed", message });
+    throw new Error(message);
+  }
+
+  /** Updates the ages of all images and returns those nobody uses, the longest unused first. */
+  async #detect(now: number, signal: AbortSignal): Promise<readonly Candidate[]> {
+    const { images, imagesInUse, keptImages, ages: store } = this.#ports;
+    // Containers first: an image that appears in between is then seen as new, never as unused and old.
+    const inUse = await imagesInUse(signal);
+    const listed = (await images.listImages({ filter: undefined }, { signal })).images;
+    const known = this.#ages ?? (await store.load(now));
+    this.#forgetWanted();
+    const kept = new Set(keptImages().map(canonicalName));
+    const ages = new Map<string, ImageAge>();
+    const candidates: Candidate[] = [];
+    for (const image of listed) {
+      const key = keyOf(image);
+      const used = isAmong(image, inUse) || this.#wanted.has(image.id);
+      const { firstDetected, lastUsed } = known.get(key) ?? { firstDetected: now, lastUsed: 0 };
+      // What was seen at a time yet to come was seen before the clock was set back.
+      const age = { firstDetected: Math.min(firstDetected, now), lastUsed: used ? now : Math.min(lastUsed, now) };
+      ages.set(key, age);
+      if (!used && !image.pinned && !isAmong(image, kept)) candidates.push({ key, image, age });
+    }
+    this.#ages = ages;
+    await store.save(ages, now);
+    return candidates.sort((a, b) => a.age.lastUsed - b.age.lastUsed || a.age.firstDetected - b.age.firstDetected);
+  }
+
+  async #removeOld(
+    candidates: readonly Candidate[],
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<readonly Candidate[]> {
+    const { maximumAgeMs } = this.#settings;
+    if (maximumAgeMs === 0) return candidates;
+    const left: Candidate[] = [];
+    for (const candidate of candidates) {
+      const { firstDetected, lastUsed } = candidate.age;
+      const isOld = startedAt - Math.max(firstDetected, lastUsed) > maximumAgeMs;
+      if (!isOld || !(await this.#remove(candidate, "age", signal))) left.push(candidate);
+    }
+    return left;
+  }
+
+  /** Removes candidates until `wantedBytes` are freed, all of them when undefined. */
+  async #free(
+    wantedBytes: bigint | undefined,
+    candidates: readonly Candidate[],
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    let freed = 0n;
+    for (const candidate of candidates) {
+      if (wantedBytes !== undefined && freed >= wantedBytes) break;
+      const { firstDetected, lastUsed } = candidate.age;
+      if (lastUsed >= startedAt || startedAt - firstDetected < this.#settings.minimumAgeMs) continue;
+      if (await this.#remove(candidate, "space", signal)) freed += candidate.image.size;
+    }
+    return freed;
+  }
+
+  async #remove({ key, image }: Candidate, reason: "age" | "space", signal: AbortSignal): Promise<boolean> {
+    const { images, log, onRemoved } = this.#ports;
+    // Wanted since the round began: its container may be in the making.
+    if (this.#wanted.has(image.id)) return false;
+    const runtimeHandler = image.spec?.runtimeHandler ?? "";
+    const spec = { image: image.id, annotations: {}, userSpecifiedImage: "", runtimeHandler };
+    log.info("Removing image to free bytes", { imageID: image.id, size: String(image.size), reason });
+    try {
+      await images.removeImage({ image: spec }, { signal });
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.error("Cannot remove image", error, { imageID: image.id });
+      return false;
+    }
+    this.#ages?.delete(key);
+    onRemoved({ reason, sizeBytes: image.size });
+    return true;
+  }
+
+  async #reportLeft(startedAt: number): Promise<void> {
+    const ids = [...(this.#ages?.keys() ?? [])].map((key) => key.split(",", 1)[0] ?? key);
+    await this.#ports.onCollected(new Set(ids), startedAt);
+  }
+
+  #forgetWanted(): void {
+    const now = this.#ports.clock.monotonic();
+    for (const [id, since] of this.#wanted) if (now - since > wantedMs) this.#wanted.delete(id);
+  }
+}
+
+interface Candidate {
+  readonly key: string;
+  readonly image: Image;
+  readonly age: ImageAge;
+}
+
+/** Runtimes that keep images per handler list one id several times. */
+function keyOf({ id, spec }: Image): string {
+  const handler = spec?.runtimeHandler ?? "";
+  return handler === "" ? id : `${id},${handler}`;
+}
+
+function isAmong({ id, repoTags, repoDigests }: Image, names: ReadonlySet<string>): boolean {
+  return [id, ...repoTags, ...repoDigests].some((name) => names.has(name));
+}

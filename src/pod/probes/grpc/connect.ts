@@ -1,0 +1,48 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { connect as connectTcp } from "node:net";
+import { type Clock, destroySession } from "../../../ground/base/index.ts";
+import { joinHostPort } from "../http/url.ts";
+
+const firstRetryMs = 100;
+const longestRetryMs = 1_000;
+
+/**
+ * A plain HTTP/2 connection whose server has said hello. One that fails is tried again until the signal fires: the
+ * server may be about to listen.
+ *
+ * Written on node:http2 as grpc-js cannot give up a connection attempt: closing its client leaves the socket to the
+ * kernel's timeout of two minutes, and with a probe every second these would pile up.
+ */
+export async function connectUntilReady(
+  host: string,
+  port: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ClientHttp2Session> {
+  for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
+    signal.throwIfAborted();
+    const session = await connectOnce(host, port, signal);
+    if (session !== undefined) return session;
+    await clock.sleep(waitMs, signal);
+  }
+}
+
+function connectOnce(host: string, port: number, signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
+  const socket = connectTcp({ host, port, noDelay: true });
+  const session = connectHttp2(`http://${joinHostPort(host, port)}`, { createConnection: () => socket });
+  return new Promise((resolve, reject) => {
+    const finish = (settle: () => void): void => {
+      signal.removeEventListener("abort", onAbort);
+      settle();
+    };
+    const onAbort = (): void => {
+      destroySession(session);
+      finish(() => reject(signal.reason));
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    // Both stay attached: whoever uses the session sees its end on the stream, and an error must not end the process.
+    session.on("error", () => destroySession(session));
+    session.on("close", () => finish(() => resolve(undefined)));
+    session.once("remoteSettings", () => finish(() => resolve(session)));
+  });
+}

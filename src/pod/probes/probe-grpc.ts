@@ -1,0 +1,85 @@
+import { type Clock, destroySession, formatDuration, messageOf } from "../../ground/base/index.ts";
+import { goQuote } from "../../ground/model/index.ts";
+import { fairDeadline } from "./deadline.ts";
+import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
+import { connectUntilReady } from "./grpc/connect.ts";
+import { callUnary, type UnaryAnswer } from "./grpc/unary.ts";
+import { joinHostPort } from "./http/url.ts";
+import type { ProbeOutcome } from "./outcome.ts";
+import { type ProbeTarget, probeUserAgent } from "./target.ts";
+
+/** Healthy when the gRPC health service says SERVING. The timeout covers connecting and asking. */
+export async function probeGrpc(
+  { host, port, service }: ProbeTarget & { readonly type: "grpc" },
+  timeoutMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  signal.throwIfAborted();
+  const authority = joinHostPort(host, port);
+  const cancel = new AbortController();
+  const onAbort = (): void => cancel.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const timer = fairDeadline(clock, timeoutMs, () =>
+    cancel.abort(new DOMException("the probe's time is over", "TimeoutError")),
+  );
+  let isConnected = false;
+  try {
+    const session = await connectUntilReady(host, port, clock, cancel.signal);
+    isConnected = true;
+    try {
+      const message = HealthCheckRequest.encode({ service }).finish();
+      const call = { path: "/grpc.health.v1.Health/Check", authority, userAgent: probeUserAgent, timeoutMs, message };
+      return judge(await callUnary(session, call, cancel.signal), timeoutMs);
+    } finally {
+      destroySession(session);
+    }
+  } catch (error) {
+    if (signal.aborted || !cancel.signal.aborted) throw error;
+    return isConnected ? callTimeout(timeoutMs) : connectTimeout(authority, timeoutMs);
+  } finally {
+    timer.cancel();
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function connectTimeout(authority: string, timeoutMs: number): ProbeOutcome {
+  const within = `within ${formatDuration(timeoutMs)}: context deadline exceeded`;
+  return { type: "failure", output: `timeout: failed to connect service ${goQuote(authority)} ${within}` };
+}
+
+function callTimeout(timeoutMs: number): ProbeOutcome {
+  return { type: "failure", output: `timeout: health rpc did not complete within ${formatDuration(timeoutMs)}` };
+}
+
+const statusNames = Object.entries(HealthCheckResponse_ServingStatus);
+
+function judge(answer: UnaryAnswer, timeoutMs: number): ProbeOutcome {
+  if (answer.type === "message") return judgeMessage(answer.bytes);
+  switch (answer.code) {
+    case "Unimplemented": {
+      const text = "this server does not implement the grpc health protocol (grpc.health.v1.Health)";
+      return { type: "failure", output: `error: ${text}: ${answer.message}` };
+    }
+    case "DeadlineExceeded":
+      return callTimeout(timeoutMs);
+    default:
+      return failedCall(answer.code, answer.message);
+  }
+}
+
+function judgeMessage(bytes: Buffer): ProbeOutcome {
+  let response: HealthCheckResponse;
+  try {
+    response = HealthCheckResponse.decode(bytes);
+  } catch (error) {
+    return failedCall("Internal", messageOf(error));
+  }
+  if (response.status === HealthCheckResponse_ServingStatus.SERVING) return { type: "success" };
+  const name = statusNames.find(([, value]) => value === response.status)?.[0] ?? String(response.status);
+  return { type: "failure", output: `service unhealthy (responded with ${goQuote(name)})` };
+}
+
+function failedCall(code: string, message: string): ProbeOutcome {
+  return { type: "failure", output: `error: health rpc probe failed: rpc error: code = ${code} desc = ${message}` };
+}

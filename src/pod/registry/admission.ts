@@ -1,0 +1,34 @@
+import type { IdentifiedPod } from "../../ground/model/index.ts";
+
+/** Whether this node takes a pod. The first handler that refuses, or can't tell yet, decides. */
+export class Admission {
+  readonly #handlers: readonly AdmissionHandler[];
+
+  constructor(handlers: readonly AdmissionHandler[]) {
+    this.#handlers = handlers;
+  }
+
+  admit(pod: IdentifiedPod, others: readonly IdentifiedPod[]): AdmissionVerdict {
+    let admitted: AdmissionVerdict = { type: "admitted" };
+    for (const handler of this.#handlers) {
+      const verdict = handler(pod, others);
+      if (verdict.type !== "admitted") return verdict;
+      if (verdict.preempts !== undefined) admitted = verdict;
+    }
+    return admitted;
+  }
+}
+
+export type AdmissionVerdict =
+  | { readonly type: "admitted"; readonly preempts?: Preemption }
+  | { readonly type: "rejected"; readonly reason: string; readonly message: string }
+  /** Something that the verdict rests on is not known yet: the pod waits, and is asked about again. */
+  | { readonly type: "undecided"; readonly waitsFor: string };
+
+export type AdmissionHandler = (pod: IdentifiedPod, others: readonly IdentifiedPod[]) => AdmissionVerdict;
+
+/** Pods that have to go first, because there is not enough of a resource. */
+export interface Preemption {
+  readonly victims: readonly IdentifiedPod[];
+  readonly resource: string;
+}

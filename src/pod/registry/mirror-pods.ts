@@ -1,0 +1,120 @@
+import { isAlreadyExists, isConflict, isNotFound } from "../../connections/kube/index.ts";
+import { type Clock, isAbort, KeyedWorkers, type Logger, messageOf, type TaskScope } from "../../ground/base/index.ts";
+import {
+  configHashAnnotation,
+  configMirrorAnnotation,
+  fullName,
+  type IdentifiedPod,
+  type Node,
+  type Pod,
+} from "../../ground/model/index.ts";
+
+const retryMs = 5_000;
+
+/**
+ * A static pod has no object in the API to carry its status; its mirror is that place. Deleting a mirror never stops
+ * the static pod: the mirror comes back.
+ */
+export class MirrorPods {
+  readonly #ports: MirrorPodPorts;
+  readonly #workers: KeyedWorkers<string>;
+
+  constructor(scope: TaskScope, ports: MirrorPodPorts) {
+    this.#ports = ports;
+    this.#workers = new KeyedWorkers(scope, (name, signal) => this.#sync(name, signal));
+  }
+
+  /** The static pod or the mirror of this full name came, changed or went. */
+  wake(podFullName: string): void {
+    this.#workers.wake(podFullName);
+  }
+
+  async #sync(name: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#reconcile(name, signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#ports.log.warn("Could not bring a mirror pod in line; trying again", { pod: name, err: messageOf(error) });
+      this.#ports.clock.after(retryMs, () => this.#workers.wake(name));
+    }
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+    const wanted = this.#ports.staticPod(name);
+    const mirror = this.#ports.mirrorPod(name);
+    const isRight = mirror !== undefined && wanted !== undefined && isFaithful(mirror, wanted);
+    // While an older version is still being stopped, its mirror is where people look, under the uid they know.
+    if (isRight || this.#ports.isTerminating(name, wanted)) return;
+    if (mirror !== undefined) await this.#delete(mirror, signal);
+    if (wanted !== undefined) await this.#create(wanted, signal);
+  }
+
+  async #create(wanted: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    const node = this.#ports.node();
+    // Without its node as owner nobody would ever collect the mirror; it is made when the node is known.
+    if (node?.metadata?.uid === undefined || node.metadata.deletionTimestamp !== undefined) return;
+    try {
+      await this.#ports.create(mirrorOf(wanted, node), signal);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  async #delete(mirror: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ports.delete(mirror, signal);
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}
+
+export interface MirrorPodPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly staticPod: (fullName: string) => IdentifiedPod | undefined;
+  /** Whether a static pod of this name, other than the wanted one, has not ended yet. */
+  readonly isTerminating: (fullName: string, wanted: IdentifiedPod | undefined) => boolean;
+  readonly mirrorPod: (fullName: string) => IdentifiedPod | undefined;
+  readonly node: () => Node | undefined;
+  readonly create: (pod: Pod, signal: AbortSignal) => Promise<void>;
+  /** At once and only this very pod. */
+  readonly delete: (pod: IdentifiedPod, signal: AbortSignal) => Promise<void>;
+}
+
+function isFaithful(mirror: IdentifiedPod, wanted: IdentifiedPod): boolean {
+  return (
+    mirror.metadata.deletionTimestamp === undefined &&
+    fullName(mirror) === fullName(wanted) &&
+    isMirrorOf(mirror, wanted)
+  );
+}
+
+/** Whether the mirror was made for this very version of the static pod. */
+export function isMirrorOf(mirror: IdentifiedPod, pod: IdentifiedPod): boolean {
+  return mirror.metadata.annotations?.[configMirrorAnnotation] === pod.metadata.annotations?.[configHashAnnotation];
+}
+
+function mirrorOf(wanted: IdentifiedPod, node: Node): Pod {
+  const { name, namespace, labels, annotations } = wanted.metadata;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace,
+      ...(labels === undefined ? {} : { labels }),
+      annotations: { ...annotations, [configMirrorAnnotation]: annotations?.[configHashAnnotation] ?? "" },
+      ownerReferences: [
+        {
+          apiVersion: "v1",
+          kind: "Node",
+          name: node.metadata?.name ?? "",
+          uid: node.metadata?.uid ?? "",
+          controller: true,
+        },
+      ],
+    },
+    spec: wanted.spec,
+  };
+}

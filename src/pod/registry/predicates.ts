@@ -1,0 +1,157 @@
+import {
+  addAmounts,
+  type IdentifiedPod,
+  isCriticalPod,
+  isStaticPod,
+  matchesLabels,
+  matchesNodeSelector,
+  milliUnits,
+  type Node,
+  podResources,
+  type ResourceAmounts,
+  type Taint,
+  type Toleration,
+  wholeUnits,
+} from "../../ground/model/index.ts";
+import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
+import { chooseVictims } from "./preemption.ts";
+
+const admitted: AdmissionVerdict = { type: "admitted" };
+
+/** The Node by which pods are judged. */
+export interface JudgingNode {
+  readonly node: Node;
+  /** False: it is the last one known, or made up from our own settings, because the API server can't be reached. */
+  readonly isConfirmed: boolean;
+}
+
+export interface PredicatePorts {
+  /** Undefined while neither the API server has shown the Node nor is known to be out of reach. */
+  readonly node: () => JudgingNode | undefined;
+  /** What pods may use, how many of them there may be included. */
+  readonly allocatable: () => ResourceAmounts;
+}
+
+/** What the scheduler promised for this pod must still hold on this node. */
+export function predicatesHandler(ports: PredicatePorts): AdmissionHandler {
+  return (pod, others) => {
+    const known = ports.node();
+    if (known === undefined && asksForNode(pod)) return { type: "undecided", waitsFor: "the Node" };
+    const rivals = others.filter((other) => other.metadata.uid !== pod.metadata.uid && !isOver(other));
+    const misfit = affinityVerdict(pod, known?.node) ?? taintVerdict(pod, known?.node.spec?.taints ?? []);
+    if (misfit !== undefined && known?.isConfirmed === false) {
+      // Refused is refused for good, and labels and taints may have changed since.
+      return { type: "undecided", waitsFor: "the API server: the Node as last known would not take this pod" };
+    }
+    const lacks = lackingResources(pod, rivals, ports.allocatable());
+    const [first] = lacks;
+    if (first === undefined) return misfit ?? admitted;
+    if (!isCriticalPod(pod)) return shortageVerdict(first);
+    // Making room is of no use to a pod that does not belong here.
+    return misfit ?? makeRoom(pod, rivals, lacks);
+  };
+}
+
+/** Whether the Node's labels or taints can make a difference. */
+function asksForNode(pod: IdentifiedPod): boolean {
+  const { nodeSelector = {}, affinity } = pod.spec;
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return !isStaticPod(pod) || Object.keys(nodeSelector).length > 0 || required !== undefined;
+}
+
+function isOver({ status }: IdentifiedPod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+interface Lack {
+  readonly resource: string;
+  readonly requested: bigint;
+  readonly used: bigint;
+  readonly capacity: bigint;
+}
+
+function lackingResources(
+  pod: IdentifiedPod,
+  others: readonly IdentifiedPod[],
+  allocatable: ResourceAmounts,
+): readonly Lack[] {
+  const lacks: Lack[] = [];
+  const [count, most] = [BigInt(others.length), allocatable.get("pods")];
+  if (most !== undefined && count + 1n > wholeUnits(most))
+    lacks.push({ resource: "pods", requested: 1n, used: count, capacity: wholeUnits(most) });
+  const { requests } = podResources(pod.spec, "with overhead");
+  let used: ResourceAmounts = new Map();
+  for (const other of others) used = addAmounts(used, podResources(other.spec, "with overhead").requests);
+  for (const resource of ["cpu", "memory", "ephemeral-storage", ...extended(requests)]) {
+    const requested = requests.get(resource) ?? 0n;
+    const capacity = allocatable.get(resource);
+    // What the node does not list is none of ours to count.
+    if (requested === 0n || capacity === undefined) continue;
+    const taken = used.get(resource) ?? 0n;
+    if (taken + requested > capacity) lacks.push({ resource, requested, used: taken, capacity });
+  }
+  return lacks;
+}
+
+function makeRoom(pod: IdentifiedPod, others: readonly IdentifiedPod[], lacks: readonly Lack[]): AdmissionVerdict {
+  const shortage = new Map(
+    lacks.map(({ resource, requested, used, capacity }) => [resource, requested - (capacity - used)] as const),
+  );
+  const choice = chooseVictims(pod, others, shortage);
+  if ("victims" in choice) {
+    return { type: "admitted", preempts: { victims: choice.victims, resource: lacks[0]?.resource ?? "" } };
+  }
+  const missing = [...choice.missing].map(([name, amount]) => `(res: ${name}, q: ${unitsOf(name)(amount)}), `);
+  const cause = `no set of running pods found to reclaim resources: [${missing.join("")}]`;
+  const message = `Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ${cause}`;
+  return { type: "rejected", reason: "UnexpectedAdmissionError", message };
+}
+
+function unitsOf(resource: string): (amount: bigint) => bigint {
+  if (resource === "pods") return (amount) => amount;
+  return resource === "cpu" ? milliUnits : wholeUnits;
+}
+
+function extended(requests: ResourceAmounts): readonly string[] {
+  return [...requests.keys()].filter((name) => name.includes("/"));
+}
+
+function shortageVerdict({ resource, ...amounts }: Lack): AdmissionVerdict {
+  const inUnits = unitsOf(resource);
+  const [requested, used, capacity] = [amounts.requested, amounts.used, amounts.capacity].map(inUnits);
+  return {
+    type: "rejected",
+    reason: `OutOf${resource}`,
+    message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
+  };
+}
+
+function affinityVerdict(pod: IdentifiedPod, node: Node | undefined): AdmissionVerdict | undefined {
+  const selector = pod.spec.nodeSelector ?? {};
+  const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  if (Object.keys(selector).length === 0 && terms === undefined) return undefined;
+  const labels = node?.metadata?.labels ?? {};
+  const name = node?.metadata?.name ?? "";
+  const isSelected = matchesLabels(selector, labels);
+  if (isSelected && (terms === undefined || matchesNodeSelector(terms, { name, labels }))) return undefined;
+  const message = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector";
+  return { type: "rejected", reason: "NodeAffinity", message };
+}
+
+function taintVerdict(pod: IdentifiedPod, taints: readonly Taint[]): AdmissionVerdict | undefined {
+  if (isStaticPod(pod)) return undefined;
+  const tolerations = pod.spec.tolerations ?? [];
+  const intolerable = taints.some(
+    (taint) => taint.effect === "NoExecute" && !tolerations.some((toleration) => tolerates(toleration, taint)),
+  );
+  if (!intolerable) return undefined;
+  const message = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
+  return { type: "rejected", reason: "TaintToleration", message };
+}
+
+function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
+  if (effect !== undefined && effect !== "" && effect !== taint.effect) return false;
+  if (key !== undefined && key !== "" && key !== taint.key) return false;
+  if (operator === "Exists") return true;
+  return key !== undefined && key !== "" && (value ?? "") === (taint.value ?? "");
+}

@@ -1,0 +1,358 @@
+import { type Clock, isAbort, type Ledger, type Logger, messageOf } from "../../ground/base/index.ts";
+import {
+  type IdentifiedPod,
+  isMirrorPod,
+  type ObservedPod,
+  type PodStatus,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../../ground/model/index.ts";
+import type { PodWorkers } from "../workers/index.ts";
+import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
+
+const defaultGraceSeconds = 30;
+
+/**
+ * The pods that are wanted on this node. Takes the sources' changes in order, decides about each pod and tells the
+ * workers. What runs already is taken as it is: nobody is stopped because the agent was started again. What goes wrong
+ * with one pod ends as that pod's status and is tried again; it never reaches another pod.
+ */
+export class PodRegistry {
+  readonly #ports: RegistryPorts;
+  readonly #pods = new Map<PodUid, IdentifiedPod>();
+  /** Handed to their workers, or about to be when others have made room. */
+  readonly #taken = new Set<PodUid>();
+  readonly #rejected = new Set<PodUid>();
+  /** Wanted, and waiting for what the decision about them rests on. */
+  readonly #pending = new Map<PodUid, Intake>();
+  /** Taken off to make room for others. */
+  readonly #preempted = new Set<PodUid>();
+  /** Admitted, and waiting for those that have to go first; each time it comes is another wait. */
+  readonly #waiting = new Map<PodUid, symbol>();
+  /** Run, and can't be reckoned with: what they ask for makes no sense. */
+  readonly #beyondReckoning = new Set<PodUid>();
+  /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
+  readonly #found = new Map<PodUid, string | undefined>();
+  readonly #failures = new Map<PodUid, number>();
+
+  constructor(ports: RegistryPorts) {
+    this.#ports = ports;
+  }
+
+  get(uid: PodUid): IdentifiedPod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  all(): IterableIterator<IdentifiedPod> {
+    return this.#pods.values();
+  }
+
+  apply(change: WantedChange): void {
+    const pods = change.op === "ADD" ? this.#eldestFirst(change.pods) : change.pods;
+    for (const pod of pods) if (!isMirrorPod(pod)) this.#guarded(change, pod);
+  }
+
+  /** Something that decisions rest on has become known: what runs, the Node, or what the runtime can do. */
+  reconsider(): void {
+    const waiting = [...this.#pending.keys()].flatMap((uid) => this.#pods.get(uid) ?? []);
+    for (const pod of this.#eldestFirst(waiting)) {
+      const { isProvisional, hold } = this.#pending.get(uidOf(pod)) ?? said;
+      this.#guarded({ op: "ADD", pods: [pod], ...(isProvisional && { hold: () => hold }) }, pod);
+    }
+  }
+
+  #guarded(change: WantedChange, pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    try {
+      this.#handle(change, pod);
+      this.#failures.delete(uid);
+    } catch (error) {
+      this.#failed(change, pod, error);
+    }
+  }
+
+  #handle({ op, hold }: WantedChange, pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    if (op === "REMOVE") {
+      this.#remove(pod);
+      return;
+    }
+    this.#pods.set(uid, pod);
+    // Somebody may have opened or closed a readiness gate; else a status is nothing to act upon.
+    const isOnlyStatus = op === "RECONCILE" && (pod.spec.readinessGates ?? []).length === 0;
+    // Refused is refused for good, however often its source names it.
+    if (this.#rejected.has(uid)) {
+      if (isEnding(pod)) this.#start(pod);
+    } else if (op === "ADD") this.#decide(pod, { isProvisional: hold !== undefined, hold: hold?.(uid) });
+    else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid) ?? said);
+    else if (!isOnlyStatus) this.#start(pod);
+    // Only now: the worker may have found a status that an earlier run of the agent left.
+    this.#ports.announce(pod);
+  }
+
+  /** A defect of ours, or a pod so odd that a part could not cope: this pod waits, everybody else goes on. */
+  #failed(change: WantedChange, pod: IdentifiedPod, error: unknown): void {
+    const uid = uidOf(pod);
+    const { log, ledger, clock } = this.#ports;
+    const failures = (this.#failures.get(uid) ?? 0) + 1;
+    this.#failures.set(uid, failures);
+    const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
+    const { name, namespace } = pod.metadata;
+    log.error("Could not handle a change of a pod; it is tried again", error, { pod: name, namespace, op: change.op });
+    const message = `handling its ${change.op} failed: ${messageOf(error)}`;
+    ledger.block(uid, { reason: "UnexpectedError", message, nextTryAt: clock.now() + waitMs });
+    clock.after(waitMs, () => {
+      // Whatever came meanwhile has had its own try.
+      if (this.#failures.get(uid) !== failures) return;
+      const newest = this.#pods.get(uid);
+      if (change.op === "REMOVE" || newest !== undefined) this.#guarded(change, newest ?? pod);
+    });
+  }
+
+  /** A newcomer must not take the place of what has been here since before the agent was restarted. */
+  #eldestFirst(pods: readonly IdentifiedPod[]): Iterable<IdentifiedPod> {
+    if (pods.length < 2) return pods;
+    const running = pods.filter((pod) => this.#found.has(uidOf(pod)));
+    return new Set([...running, ...pods.filter((pod) => this.#ports.wasHere(uidOf(pod))), ...pods]);
+  }
+
+  /** A sandbox or container of this pod appeared, changed or went. */
+  runtimeChanged(uid: PodUid, name?: string): void {
+    if (this.#ports.workers.knows(uid)) this.#ports.workers.runtimeChanged(uid);
+    else if (!this.#taken.has(uid)) this.#found.set(uid, name ?? this.#found.get(uid));
+  }
+
+  /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
+  isUnclaimed(name: string): boolean {
+    return [...this.#found.values()].includes(name);
+  }
+
+  /** Whether no wanted pod that runs here already waits for the decision about it. */
+  hasTakenAllOver(): boolean {
+    return this.#ports.isRuntimeKnown() && [...this.#pending.keys()].every((uid) => !this.#found.has(uid));
+  }
+
+  /** What the runtime has and no worker does; `settle` decides about each. */
+  unclaimed(): readonly PodUid[] {
+    return [...this.#found.keys()];
+  }
+
+  /** Wanted, and not refused: no orphan, whether or not it could be handed to its worker yet. */
+  #isWanted(uid: PodUid): boolean {
+    return this.#pods.has(uid) && !this.#rejected.has(uid);
+  }
+
+  /** Stops a pod that nobody wants; call when a source has spoken and whenever the runtime was looked through. */
+  async settle(uid: PodUid, signal: AbortSignal): Promise<void> {
+    if (this.#isWanted(uid)) return;
+    const { workers, log } = this.#ports;
+    try {
+      if (!workers.knows(uid)) {
+        const observed = await this.#ports.inspect(uid, signal);
+        if (this.#isWanted(uid)) return;
+        const isThere = observed.sandboxes.length + observed.containers.length > 0;
+        if (isThere && !this.#ports.mayStop(observed)) return;
+        if (isThere) this.#stopOrphan(uid, observed);
+      }
+      this.#found.delete(uid);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
+    }
+  }
+
+  #stopOrphan(uid: PodUid, observed: ObservedPod): void {
+    const { name: pod, namespace } = observed;
+    this.#ports.log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
+    this.#ports.workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
+  }
+
+  #decide(pod: IdentifiedPod, intake: Intake): void {
+    const uid = uidOf(pod);
+    const { hold } = intake;
+    const over = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+    if (hold !== undefined) this.#wait(uid, hold, intake);
+    else if (isEnding(pod) || over || this.#taken.has(uid)) this.#take(pod);
+    else if (!this.#ports.isRuntimeKnown()) this.#wait(uid, "the container runtime to say what runs already", intake);
+    else if (this.#found.has(uid)) this.#takeOver(pod);
+    else this.#follow(pod, this.#verdict(pod), intake);
+  }
+
+  #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, intake: Intake): void {
+    switch (verdict.type) {
+      case "undecided":
+        this.#wait(uidOf(pod), verdict.waitsFor, intake);
+        break;
+      case "rejected":
+        // The API server may have taken the pod away, or those that are in its way: a list from disk refuses nobody,
+        if (intake.isProvisional) this.#wait(uidOf(pod), `the API server; for now, ${verdict.message}`, intake);
+        else this.#reject(pod, verdict);
+        break;
+      case "admitted":
+        // and stops nobody.
+        if (intake.isProvisional && verdict.preempts !== undefined) {
+          const { resource } = verdict.preempts;
+          this.#wait(uidOf(pod), `the API server; for now, others would have to stop for want of ${resource}`, intake);
+          break;
+        }
+        if (verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);
+        this.#take(pod);
+    }
+  }
+
+  #verdict(pod: IdentifiedPod): AdmissionVerdict {
+    try {
+      return this.#ports.admission.admit(pod, this.#active());
+    } catch (error) {
+      const { name, namespace } = pod.metadata;
+      this.#ports.log.error("Could not decide whether the node takes a pod; it is refused", error, {
+        pod: name,
+        namespace,
+      });
+      return { type: "rejected", reason: "UnexpectedAdmissionError", message: messageOf(error) };
+    }
+  }
+
+  #reject(pod: IdentifiedPod, { reason, message }: { readonly reason: string; readonly message: string }): void {
+    const uid = uidOf(pod);
+    this.#pending.delete(uid);
+    this.#rejected.add(uid);
+    this.#ports.ledger.block(uid, undefined);
+    this.#ports.ledger.note(uid, "admitted", `rejected: ${reason}: ${message}`);
+    this.#ports.recordEvent(pod, { type: "Warning", reason, message });
+    this.#ports.setStatus(pod, { phase: "Failed", reason, message: `Pod was rejected: ${message}` });
+  }
+
+  #wait(uid: PodUid, waitsFor: string, intake: Intake): void {
+    this.#pending.set(uid, intake);
+    this.#ports.ledger.block(uid, { reason: "NotDecidedYet", message: `waiting for ${waitsFor}` });
+  }
+
+  /** Its containers are here, so a node took it: it stays, whatever admission would say of a newcomer. */
+  #takeOver(pod: IdentifiedPod): void {
+    try {
+      this.#ports.admission.admit(pod, []);
+    } catch (error) {
+      const { name, namespace } = pod.metadata;
+      this.#ports.log.error(
+        "A pod that runs can't be reckoned with; others are admitted as if it were not there",
+        error,
+        {
+          pod: name,
+          namespace,
+        },
+      );
+      this.#beyondReckoning.add(uidOf(pod));
+    }
+    this.#take(pod);
+  }
+
+  #take(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    this.#pending.delete(uid);
+    this.#rejected.delete(uid);
+    this.#taken.add(uid);
+    this.#start(pod);
+  }
+
+  #start(pod: IdentifiedPod): void {
+    // One that is to end needs no room.
+    if (this.#waiting.has(uidOf(pod)) && !isEnding(pod)) return;
+    this.#ports.workers.upsert(pod);
+    this.#found.delete(uidOf(pod));
+  }
+
+  /** Those that hold what they were promised; others give it back or never had it. */
+  #active(): readonly IdentifiedPod[] {
+    return [...this.#taken].flatMap((uid) => {
+      const step = this.#ports.workers.stateOf(uid)?.step;
+      const isGone = step === "terminated" || step === "finished" || this.#preempted.has(uid);
+      const pod = this.#pods.get(uid);
+      return pod === undefined || isGone || this.#beyondReckoning.has(uid) ? [] : [pod];
+    });
+  }
+
+  #makeRoom(pod: IdentifiedPod, preemption: Preemption): void {
+    const uid = uidOf(pod);
+    for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
+    const wait = Symbol(uid);
+    this.#waiting.set(uid, wait);
+    this.#ports.preempt(preemption, () => {
+      if (this.#waiting.get(uid) !== wait) return;
+      this.#waiting.delete(uid);
+      const newest = this.#pods.get(uid);
+      if (newest !== undefined) this.#guarded({ op: "UPDATE", pods: [newest] }, newest);
+    });
+  }
+
+  #remove(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    this.#pods.delete(uid);
+    this.#preempted.delete(uid);
+    this.#beyondReckoning.delete(uid);
+    this.#failures.delete(uid);
+    for (const uids of [this.#pending, this.#rejected, this.#waiting, this.#taken]) uids.delete(uid);
+    // A worker forgets its pod when that has gone.
+    if (!this.#ports.workers.knows(uid)) this.#ports.forget(uid);
+    const graceSeconds =
+      pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    // Its own source has said that it is not wanted any more; no other can want this very pod.
+    this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds });
+  }
+}
+
+/** How a pod came, as far as the decision about it depends on that. */
+interface Intake {
+  /** Its source can't confirm that it is wanted. */
+  readonly isProvisional: boolean;
+  /** What its source says against its start. */
+  readonly hold: string | undefined;
+}
+
+const said: Intake = { isProvisional: false, hold: undefined };
+
+function isEnding({ metadata }: IdentifiedPod): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** A defect must not become a busy loop; the next change of the pod is tried at once anyway. */
+const firstRetryMs = 1_000;
+const longestRetryMs = 60_000;
+
+/** What a source says about some pods. */
+export interface WantedChange {
+  readonly op: "ADD" | "UPDATE" | "DELETE" | "REMOVE" | "RECONCILE";
+  readonly pods: readonly IdentifiedPod[];
+  /** What this pod has to wait for although it is wanted; the ADD that follows without it lets it go on. */
+  readonly hold?: ((uid: PodUid) => string | undefined) | undefined;
+}
+
+export interface RegistryPorts {
+  readonly workers: PodWorkers;
+  readonly admission: Admission;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  /** The runtime has said what it has; call `reconsider` when this becomes true. */
+  readonly isRuntimeKnown: () => boolean;
+  /** Whether it is certain that no source wants a pod that none has named. */
+  readonly mayStop: (observed: ObservedPod) => boolean;
+  /** An earlier run of the agent has admitted the pod. */
+  readonly wasHere: (uid: PodUid) => boolean;
+  /** Takes pods off the node; `then` is called once they have stopped, or take too long about it. */
+  readonly preempt: (preemption: Preemption, then: () => void) => void;
+  readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
+  readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
+  /** Nothing of the pod ever ran, and it is not wanted any more. */
+  readonly forget: (uid: PodUid) => void;
+  /** The pod is wanted, in this version; for those who show pods. */
+  readonly announce: (pod: IdentifiedPod) => void;
+}
+
+/** The grace its containers were created with: whoever removed the manifest while we were away meant it kindly. */
+function orphanGrace(observed: ObservedPod): number {
+  const graces = observed.containers.flatMap(({ annotations }) => annotations.terminationGraceSeconds ?? []);
+  return graces.length === 0 ? 1 : Math.max(...graces);
+}

@@ -1,0 +1,280 @@
+import { type Logger, messageOf, SerialByKey } from "../../ground/base/index.ts";
+import {
+  type CgroupNaming,
+  type IdentifiedPod,
+  minShares,
+  type PodUid,
+  podCgroup,
+  podUidOfCgroup,
+  type QosClass,
+  qosCgroup,
+  qosClassOf,
+  uidOf,
+} from "../../ground/model/index.ts";
+import type { CgroupDriver, LeftProcesses } from "./cgroup-driver.ts";
+import { CgroupValueError } from "./cgroup-tree.ts";
+import type { CgroupValues } from "./cgroup-values.ts";
+import { type PodValueSettings, podValues } from "./pod-values.ts";
+import { tierValues } from "./tier-values.ts";
+
+/** The class above the others comes first. */
+const classes: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
+
+export interface PodCgroupPorts {
+  readonly tree: CgroupDriver;
+  readonly log: Logger;
+  /** Pods that are to run or still do; what the burstable tier weighs depends on them. */
+  readonly activePods: () => readonly IdentifiedPod[];
+  /** Whether those are all: every source has said what it wants. */
+  readonly arePodsKnown: () => boolean;
+  readonly hasExclusiveCpus: (pod: IdentifiedPod) => boolean;
+}
+
+/** A pod's cgroup as this process has made, changed or found it. */
+interface KeptPod {
+  readonly path: string;
+  /** As last put into effect: a later version of the spec has no say before it has been. */
+  readonly values: CgroupValues;
+}
+
+/** The cgroups of pods and of their classes. Without a cgroup per pod (cgroupsPerQOS false) nothing is ever made. */
+export class PodCgroups {
+  readonly #naming: CgroupNaming;
+  readonly #settings: PodValueSettings;
+  readonly #ports: PodCgroupPorts;
+  readonly #kept = new Map<PodUid, KeptPod>();
+  /** So that nobody heals what somebody else is removing. */
+  readonly #turns = new SerialByKey<PodUid>();
+  #sharing: Promise<void> = Promise.resolve();
+  #nextSharing: Promise<void> | undefined;
+  /** What has been said of failures that may come again every minute, by what they are about. */
+  readonly #complaints = new Map<string, string>();
+  /** Cgroups that belonged to no pod when last looked at. */
+  #suspects: ReadonlySet<PodUid> = new Set();
+
+  constructor(naming: CgroupNaming, settings: PodValueSettings, ports: PodCgroupPorts) {
+    this.#naming = naming;
+    this.#settings = settings;
+    this.#ports = ports;
+  }
+
+  /** Makes the cgroups that all pods live below, where they are missing. */
+  async createTiers(): Promise<void> {
+    if (!this.#naming.perQos) return;
+    const { tree } = this.#ports;
+    for (const { path, values } of this.#tiers([])) {
+      // What is only made now has no pods yet; what was there keeps its share until the pods are known.
+      if ((await tree.make(path, values)) === "made") await tree.write(path, values);
+    }
+  }
+
+  /**
+   * Gives each class its share for the pods active now: wanted whenever a pod comes or goes. While not all pods are
+   * known nothing is lowered, or pods that have run all along would be starved until they are.
+   */
+  updateTiers(): Promise<void> {
+    if (!this.#naming.perQos) return Promise.resolve();
+    // One after another, counting the pods anew each time: an earlier count must never be written over a later one.
+    this.#nextSharing ??= this.#sharing
+      .catch(() => undefined)
+      .then(() => {
+        this.#nextSharing = undefined;
+        this.#sharing = this.#shareOut();
+        return this.#sharing;
+      });
+    return this.#nextSharing;
+  }
+
+  /** Makes the pod's cgroup if it is missing. Its values are written then, and not at every later look. */
+  async ensure(pod: IdentifiedPod): Promise<void> {
+    if (!this.#naming.perQos) return;
+    await this.#turns.run(uidOf(pod), async () => {
+      const { tree } = this.#ports;
+      const path = this.#pathOf(pod);
+      if (this.#kept.has(uidOf(pod)) && (await tree.presence(path)) === "complete") return;
+      const values = this.#valuesOf(pod);
+      const [, outcome] = await Promise.all([this.#updateTiersOrComplain(), tree.make(path, values)]);
+      try {
+        if (outcome === "made") await tree.write(path, values);
+        else await tree.heal(path, values, "exact");
+      } catch (error) {
+        // A value that the kernel refuses must not keep the pod from running; it is tried again whenever pods are healed.
+        if (!(error instanceof CgroupValueError)) throw error;
+        this.#complain("limit the pod", path, error);
+      }
+      this.#kept.set(uidOf(pod), { path, values });
+    });
+  }
+
+  /** Writes what the pod's spec allows now: after a resize. */
+  async writeValues(pod: IdentifiedPod): Promise<void> {
+    if (!this.#naming.perQos) return;
+    await this.#turns.run(uidOf(pod), async () => {
+      const kept = { path: this.#pathOf(pod), values: this.#valuesOf(pod) };
+      await this.#ports.tree.write(kept.path, kept.values);
+      this.#kept.set(uidOf(pod), kept);
+    });
+    await this.#updateTiersOrComplain();
+  }
+
+  /** Puts right what somebody else has changed, removed or never written. A failure is logged, and keeps back nothing. */
+  async heal(): Promise<void> {
+    if (!this.#naming.perQos) return;
+    await this.#orComplain("make the cgroups of all pods", "all pods", () => this.#healTiers());
+    await this.#updateTiersOrComplain();
+    for (const pod of this.#ports.activePods()) {
+      await this.#orComplain("heal the limits of the pod", this.#pathOf(pod), () => this.#healPod(pod));
+    }
+  }
+
+  /**
+   * Removes cgroups that belong to no pod: an agent that was killed may have left them. Only what was so at the last
+   * look too is removed, so that nobody's new pod is mistaken for one, and nothing in which a process runs: it may be
+   * another agent's.
+   */
+  async removeOrphans(
+    knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const active = new Set(this.#ports.activePods().map((pod) => this.#listedAs(uidOf(pod))));
+    const strangers = [...(await this.list())].filter((uid) => !active.has(uid));
+    const known = strangers.length === 0 ? undefined : await knownPods(signal);
+    const owners = new Set([...(known ?? [])].map((uid) => this.#listedAs(uid)));
+    const orphans = known === undefined ? [] : strangers.filter((uid) => !owners.has(uid));
+    const suspects = this.#suspects;
+    this.#suspects = new Set(orphans);
+    for (const uid of orphans) {
+      signal.throwIfAborted();
+      if (!suspects.has(uid)) continue;
+      await this.#orComplain("remove the cgroup of a pod that is gone", uid, () => this.#remove(uid, "leave", signal));
+    }
+  }
+
+  async exists(pod: IdentifiedPod): Promise<boolean> {
+    return this.#naming.perQos && (await this.#ports.tree.presence(this.#pathOf(pod))) === "complete";
+  }
+
+  /** Every pod that has a cgroup here. Read this before the desired pods, or a new pod looks like an orphan. */
+  async list(): Promise<ReadonlySet<PodUid>> {
+    const uids = new Set<PodUid>();
+    if (!this.#naming.perQos) return uids;
+    for (const qos of classes) {
+      for (const element of await this.#ports.tree.children(qosCgroup(this.#naming, qos))) {
+        const uid = podUidOfCgroup(this.#naming, element);
+        if (uid !== undefined) uids.add(uid as PodUid);
+      }
+    }
+    return uids;
+  }
+
+  /** Removes the cgroup of a pod that has no container left, whatever class it had; a process the runtime has forgotten is killed. */
+  async remove(uid: PodUid, signal: AbortSignal): Promise<void> {
+    await this.#remove(uid, "kill", signal);
+  }
+
+  async #remove(uid: PodUid, processes: LeftProcesses, signal: AbortSignal): Promise<void> {
+    if (!this.#naming.perQos) return;
+    await this.#turns.run(uid, async () => {
+      const kept = this.#kept.get(uid);
+      // A pod of this uid has come back since it was found to be nobody's.
+      if (kept !== undefined && processes === "leave") return;
+      // A pod that is forgotten no longer tells its class.
+      const paths = kept === undefined ? classes.map((qos) => podCgroup(this.#naming, qos, uid)) : [kept.path];
+      for (const path of paths) {
+        await this.#ports.tree.remove(path, processes, signal);
+        this.#complaints.delete(path);
+      }
+      this.#kept.delete(uid);
+    });
+    await this.#updateTiersOrComplain();
+  }
+
+  /** Leaves a pod that is only waiting for its volumes the least share of the CPUs. */
+  async minimiseCpu(uid: PodUid): Promise<void> {
+    for (const path of await this.#pathsOf(uid)) await this.#ports.tree.write(path, { cpuShares: minShares });
+  }
+
+  /** What each class is to have for these pods. */
+  #tiers(pods: readonly IdentifiedPod[]): readonly KeptPod[] {
+    const { kubepods, burstable, bestEffort } = tierValues(pods, this.#settings);
+    const values = { Guaranteed: kubepods, Burstable: burstable, BestEffort: bestEffort };
+    return classes.map((qos) => ({ path: qosCgroup(this.#naming, qos), values: values[qos] }));
+  }
+
+  async #shareOut(): Promise<void> {
+    const { tree, arePodsKnown, activePods } = this.#ports;
+    const mode = arePodsKnown() ? "exact" : "raise";
+    const failures: unknown[] = [];
+    for (const { path, values } of this.#tiers(activePods())) {
+      // What one class is refused must not cost the others their share.
+      await tree.heal(path, values, mode).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #updateTiersOrComplain(): Promise<void> {
+    await this.#orComplain("share out the CPUs among the classes of pods", "classes of pods", () => this.updateTiers());
+  }
+
+  async #healTiers(): Promise<void> {
+    const { tree } = this.#ports;
+    for (const qos of classes) {
+      if ((await tree.presence(qosCgroup(this.#naming, qos))) !== "complete") return await this.createTiers();
+    }
+  }
+
+  async #healPod(pod: IdentifiedPod): Promise<void> {
+    const { tree } = this.#ports;
+    await this.#turns.run(uidOf(pod), async () => {
+      const kept = this.#kept.get(uidOf(pod)) ?? { path: this.#pathOf(pod), values: this.#valuesOf(pod) };
+      const presence = await tree.presence(kept.path);
+      // It has not come that far yet, or is gone by now.
+      if (presence === "missing" && !this.#kept.has(uidOf(pod))) return;
+      if (presence !== "complete") await tree.make(kept.path, kept.values);
+      await tree.heal(kept.path, kept.values, "exact");
+      this.#kept.set(uidOf(pod), kept);
+    });
+  }
+
+  /** The uid as `list` tells it: the name of a slice does not tell "_" from "-", and a manifest may ask for either. */
+  #listedAs(uid: PodUid): PodUid {
+    const path = podCgroup(this.#naming, "Guaranteed", uid);
+    return (podUidOfCgroup(this.#naming, path.slice(path.lastIndexOf("/") + 1)) ?? uid) as PodUid;
+  }
+
+  #valuesOf(pod: IdentifiedPod): CgroupValues {
+    return podValues(pod, this.#settings, this.#ports.hasExclusiveCpus(pod));
+  }
+
+  #pathOf(pod: IdentifiedPod): string {
+    return podCgroup(this.#naming, qosClassOf(pod), pod.metadata.uid);
+  }
+
+  async #pathsOf(uid: PodUid): Promise<readonly string[]> {
+    if (!this.#naming.perQos) return [];
+    const paths: string[] = [];
+    for (const qos of classes) {
+      const path = podCgroup(this.#naming, qos, uid);
+      const siblings = await this.#ports.tree.children(qosCgroup(this.#naming, qos));
+      if (siblings.has(path.slice(path.lastIndexOf("/") + 1))) paths.push(path);
+    }
+    return paths;
+  }
+
+  async #orComplain(what: string, subject: string, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+      this.#complaints.delete(subject);
+    } catch (error) {
+      this.#complain(what, subject, error);
+    }
+  }
+
+  /** Said once for as long as it stays the same. */
+  #complain(what: string, subject: string, error: unknown): void {
+    const complaint = `${what}: ${messageOf(error)}`;
+    if (this.#complaints.get(subject) === complaint) return;
+    this.#complaints.set(subject, complaint);
+    this.#ports.log.error(`Could not ${what}`, error, { subject });
+  }
+}

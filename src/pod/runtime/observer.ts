@@ -1,0 +1,180 @@
+import {
+  type Container,
+  CriError,
+  type CriOperation,
+  type PodSandbox,
+  type RuntimeService,
+} from "../../connections/cri/index.ts";
+import { aFewAtOnce, type Clock, cutText, mapAtMost } from "../../ground/base/index.ts";
+import type {
+  ContainerId,
+  ObservedContainer,
+  ObservedPod,
+  ObservedSandbox,
+  PodUid,
+  SandboxId,
+} from "../../ground/model/index.ts";
+import { runtimeLabels } from "./mapping/index.ts";
+import { translateContainer, translateContainerState, translateSandbox, translateSandboxState } from "./translate.ts";
+
+/**
+ * Reads what the runtime really has of one pod, and remembers it. A reading costs two filtered lists; the details of
+ * a sandbox or container are asked for only when its state differs from the one remembered, because everything else
+ * about it is fixed, or when what was said of the pod is in doubt.
+ */
+export class PodObserver {
+  readonly #runtime: RuntimeService;
+  readonly #clock: Clock;
+  readonly #latest = new Map<PodUid, ObservedPod>();
+  readonly #owners = new Map<string, PodUid>();
+  readonly #doubted = new Set<PodUid>();
+
+  constructor(ports: { readonly runtime: RuntimeService; readonly clock: Clock }) {
+    this.#runtime = ports.runtime;
+    this.#clock = ports.clock;
+  }
+
+  /** What was seen at the last inspection; undefined when the pod was never inspected or is forgotten. */
+  latest(uid: PodUid): ObservedPod | undefined {
+    return this.#latest.get(uid);
+  }
+
+  all(): IterableIterator<ObservedPod> {
+    return this.#latest.values();
+  }
+
+  /** The pod that a sandbox or container id belongs to, if it was ever seen. */
+  ownerOf(id: string): PodUid | undefined {
+    return this.#owners.get(id);
+  }
+
+  /** Lets hints about a thing just made find its pod before the next inspection. */
+  noteOwner(id: ContainerId | SandboxId, uid: PodUid): void {
+    this.#owners.set(id, uid);
+  }
+
+  /**
+   * The pod can't go on by what is remembered of it: ask for all details again. A wrong word of the runtime, such as
+   * another name for a container, would otherwise stand for as long as the container.
+   */
+  doubt(uid: PodUid): void {
+    this.#doubted.add(uid);
+  }
+
+  forget(uid: PodUid): void {
+    this.#doubted.delete(uid);
+    this.#latest.delete(uid);
+    for (const [id, owner] of this.#owners) if (owner === uid) this.#owners.delete(id);
+  }
+
+  async inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod> {
+    const observedAt = this.#clock.monotonic();
+    const previous = this.#latest.get(uid);
+    // A doubt that comes up meanwhile is for the next time.
+    const trusted = this.#doubted.delete(uid) ? undefined : previous;
+    const labelSelector = { [runtimeLabels.podUid]: uid };
+    const [{ items }, { containers: listed }] = await Promise.all([
+      this.#runtime.listPodSandbox({ filter: { id: "", state: undefined, labelSelector } }, { signal }),
+      this.#runtime.listContainers(
+        { filter: { id: "", state: undefined, podSandboxId: "", labelSelector } },
+        { signal },
+      ),
+    ]);
+    const [sandboxes, containers] = await Promise.all([
+      mapAtMost(aFewAtOnce, items, (item) => this.#sandbox(item, trusted, signal)),
+      mapAtMost(aFewAtOnce, listed, (item) => this.#container(item, trusted, signal)),
+    ]);
+    const known = {
+      sandboxes: newestFirst(sandboxes),
+      containers: newestFirst(containers),
+    };
+    const name = items[0]?.metadata?.name ?? previous?.name ?? "";
+    const namespace = items[0]?.metadata?.namespace ?? previous?.namespace ?? "";
+    const observed: ObservedPod = { uid, name, namespace, observedAt, ...known, ips: ipsOf(known.sandboxes, previous) };
+    this.#remember(observed);
+    return observed;
+  }
+
+  #remember(observed: ObservedPod): void {
+    const { uid, sandboxes, containers } = observed;
+    for (const { id } of [...sandboxes, ...containers]) this.#owners.set(id, uid);
+    for (const { id } of [...(this.#latest.get(uid)?.sandboxes ?? []), ...(this.#latest.get(uid)?.containers ?? [])]) {
+      if (!sandboxes.some((sandbox) => sandbox.id === id) && !containers.some((container) => container.id === id)) {
+        this.#owners.delete(id);
+      }
+    }
+    this.#latest.set(uid, observed);
+  }
+
+  async #sandbox(
+    item: PodSandbox,
+    previous: ObservedPod | undefined,
+    signal: AbortSignal,
+  ): Promise<ObservedSandbox | undefined> {
+    const remembered = previous?.sandboxes.find((sandbox) => sandbox.id === item.id);
+    if (remembered !== undefined && remembered.state === translateSandboxState(item.state)) return remembered;
+    return ifFound(async () => {
+      const { status } = await this.#runtime.podSandboxStatus({ podSandboxId: item.id, verbose: false }, { signal });
+      if (status === undefined) return undefined;
+      refuseContradiction("podSandboxStatus", item, status);
+      return translateSandbox(status);
+    });
+  }
+
+  async #container(
+    item: Container,
+    previous: ObservedPod | undefined,
+    signal: AbortSignal,
+  ): Promise<ObservedContainer | undefined> {
+    const remembered = previous?.containers.find((container) => container.id === item.id);
+    if (remembered !== undefined && remembered.state === translateContainerState(item.state)) return remembered;
+    return ifFound(async () => {
+      const { status } = await this.#runtime.containerStatus({ containerId: item.id, verbose: false }, { signal });
+      if (status === undefined) return undefined;
+      refuseContradiction("containerStatus", item, status);
+      return translateContainer(status, item.podSandboxId as SandboxId);
+    });
+  }
+}
+
+interface Named {
+  readonly id: string;
+  readonly metadata: { readonly name: string; readonly attempt: number } | undefined;
+}
+
+/** By a container under another name, or of another attempt, the pod would be given a second one beside it. */
+function refuseContradiction(operation: CriOperation, listed: Named, status: Named): void {
+  const describe = ({ id, metadata }: Named): string => `${id} (${metadata?.name}, attempt ${metadata?.attempt})`;
+  const [asked, answered] = [describe(listed), describe(status)];
+  if (asked === answered) return;
+  const problem = `the runtime lists ${asked} and, asked for it, tells of ${answered}; asking again`;
+  throw new CriError("Internal", operation, cutText(problem, longestProblemBytes));
+}
+
+/** Names come from the runtime and may be of any length. */
+const longestProblemBytes = 1_000;
+
+/** Something may vanish between the list and the question about it. */
+async function ifFound<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof CriError && error.code === "NotFound") return undefined;
+    throw error;
+  }
+}
+
+/** By attempt before time: that one is counted up from the one before, while the machine's time may be set back. */
+function newestFirst<Item extends { readonly attempt: number; readonly createdAt: number }>(
+  items: readonly (Item | undefined)[],
+): readonly Item[] {
+  return items.filter((item) => item !== undefined).sort((a, b) => b.attempt - a.attempt || b.createdAt - a.createdAt);
+}
+
+// A finished pod keeps the addresses it had: users still want to know them.
+function ipsOf(sandboxes: readonly ObservedSandbox[], previous: ObservedPod | undefined): readonly string[] {
+  const [newest] = sandboxes;
+  if (newest?.state !== "ready") return previous?.ips ?? [];
+  const ips = [newest.ip ?? "", ...newest.additionalIps].filter((ip) => ip !== "");
+  return ips.length > 0 || newest.network === "node" ? ips : (previous?.ips ?? []);
+}

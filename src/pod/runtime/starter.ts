@@ -1,0 +1,274 @@
+import { mkdir } from "node:fs/promises";
+import { CriError, type PodSandboxConfig, type RuntimeService } from "../../connections/cri/index.ts";
+import { type Clock, type Ledger, type Logger, lingering, messageOf } from "../../ground/base/index.ts";
+import {
+  type Container,
+  type ContainerId,
+  type ContainerKind,
+  containersOf,
+  fieldPathOf,
+  type IdentifiedPod,
+  newestOf,
+  type ObservedContainer,
+  type ObservedPod,
+  type PodUid,
+  type RecordNodeEvent,
+  type RecordPodEvent,
+  type SandboxId,
+  uidOf,
+} from "../../ground/model/index.ts";
+import {
+  type ContainerContext,
+  type ContainerImage,
+  containerConfig,
+  containerLogDirectory,
+  linkLegacyLog,
+  nextRestartCount,
+  type SandboxContext,
+  sandboxConfig,
+} from "./mapping/index.ts";
+import { StartError } from "./start-error.ts";
+
+/** A runtime call that makes something is given this long to end when its pod is given up: half-made things linger. */
+const patienceMs = 2_000;
+
+/** Makes sandboxes and containers, and tells users how it went. */
+export class ContainerStarter {
+  readonly #ports: StarterPorts;
+
+  constructor(ports: StarterPorts) {
+    this.#ports = ports;
+  }
+
+  /** Makes the sandbox; images of the containers that will start in it are fetched meanwhile. */
+  async createSandbox(
+    pod: IdentifiedPod,
+    attempt: number,
+    starting: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SandboxId> {
+    const { ledger, recordEvent, runtime, clock } = this.#ports;
+    const span = ledger.begin(uidOf(pod), "sandbox");
+    try {
+      const context = await this.#ports.sandboxContext(pod);
+      const { config, notices } = await sandboxConfig(pod, attempt, context);
+      for (const { about, event } of notices) {
+        if (about === "pod") recordEvent(pod, event);
+        else this.#ports.recordNodeEvent(event);
+      }
+      for (const { kind, container } of containersOf(pod)) {
+        if (starting.includes(container.name)) this.#ports.prefetchImage(pod, kind, container, config, signal);
+      }
+      await mkdir(config.logDirectory, { recursive: true, mode: 0o755 });
+      const runtimeHandler = context.runtimeHandler.name;
+      const { podSandboxId } = await this.#measured(pod, runtimeHandler, () =>
+        lingering(clock, patienceMs, signal, (late) =>
+          runtime.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+        ),
+      );
+      const id = podSandboxId as SandboxId;
+      this.#ports.noteOwner(id, uidOf(pod));
+      span.end();
+      return id;
+    } catch (error) {
+      span.fail(messageOf(error));
+      if (signal.aborted) throw error;
+      const message = rpcTextOf(error);
+      recordEvent(pod, {
+        type: "Warning",
+        reason: "FailedCreatePodSandBox",
+        message: `Failed to create pod sandbox: ${message}`,
+      });
+      throw new StartError("CreatePodSandboxError", message, { cause: error });
+    }
+  }
+
+  async startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void> {
+    const { onStart } = this.#ports;
+    try {
+      await this.#startContainer(request, signal);
+      onStart?.({ what: "container", kind: request.kind, failure: undefined });
+    } catch (error) {
+      if (error instanceof StartError) onStart?.({ what: "container", kind: request.kind, failure: error.reason });
+      throw error;
+    }
+  }
+
+  async #measured<Result>(pod: IdentifiedPod, runtimeHandler: string, run: () => Promise<Result>): Promise<Result> {
+    const { clock, onStart } = this.#ports;
+    const startedAt = clock.monotonic();
+    let failed = true;
+    try {
+      const result = await run();
+      failed = false;
+      return result;
+    } finally {
+      onStart?.({ what: "sandbox", pod, runtimeHandler, durationMs: clock.monotonic() - startedAt, failed });
+    }
+  }
+
+  async #startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void> {
+    const { pod, container, observed } = request;
+    const newest = newestOf(observed, container.name);
+    const made = this.#leftUnstarted(request, newest) ?? (await this.#create(request, newest, signal));
+    await this.#start(request, made, signal);
+    await linkLegacyLog({ pod, name: container.name, ...made }, this.#ports.legacyLogs);
+    await this.#postStart(request, made.id, signal);
+  }
+
+  /** Deletes a dead container with its logs. */
+  async removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void> {
+    await this.#ports.removeContainer(container, signal);
+  }
+
+  /** An agent that died between making and starting a container left one that is as good as new. */
+  #leftUnstarted(request: StartContainerRequest, newest: ObservedContainer | undefined): MadeContainer | undefined {
+    if (newest?.state !== "created" || newest.sandboxId !== request.sandboxId) return undefined;
+    if (newest.annotations.hash !== this.#ports.hashOf(request.container)) return undefined;
+    return { id: newest.id, restartCount: newest.annotations.restartCount };
+  }
+
+  async #create(
+    request: StartContainerRequest,
+    newest: ObservedContainer | undefined,
+    signal: AbortSignal,
+  ): Promise<MadeContainer> {
+    const { pod, kind, container, observed, sandboxId, sandboxAttempt } = request;
+    const { runtime, clock, ledger } = this.#ports;
+    const sandbox = await sandboxConfig(pod, sandboxAttempt, await this.#ports.sandboxContext(pod));
+    const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
+    const span = ledger.begin(uidOf(pod), "create", container.name);
+    try {
+      const context = await this.#ports.containerContext({ pod, container, observed, image });
+      const restartCount = await nextRestartCount(newest, containerLogDirectory(context, pod, container.name));
+      const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
+      const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
+        runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
+      );
+      this.#ports.noteOwner(containerId as ContainerId, uidOf(pod));
+      span.end();
+      this.#event(request, "Normal", "Created", `Created container: ${container.name}`);
+      return { id: containerId as ContainerId, restartCount };
+    } catch (error) {
+      span.fail(messageOf(error));
+      if (signal.aborted) throw error;
+      const reason = error instanceof CriError ? "CreateContainerError" : "CreateContainerConfigError";
+      throw this.#failed(request, reason, `Error: ${messageOf(error)}`, messageOf(error), error);
+    }
+  }
+
+  async #start(request: StartContainerRequest, { id }: MadeContainer, signal: AbortSignal): Promise<void> {
+    const { pod, container } = request;
+    const span = this.#ports.ledger.begin(uidOf(pod), "start", container.name);
+    try {
+      await lingering(this.#ports.clock, patienceMs, signal, (late) =>
+        this.#ports.runtime.startContainer({ containerId: id }, { signal: late }),
+      );
+      span.end();
+    } catch (error) {
+      span.fail(messageOf(error));
+      if (signal.aborted) throw error;
+      const message = messageOf(error).replaceAll(id, container.name);
+      throw this.#failed(request, "RunContainerError", `Error: ${message}`, messageOf(error), error);
+    }
+    this.#event(request, "Normal", "Started", `Started container ${container.name}`);
+  }
+
+  async #postStart(request: StartContainerRequest, id: ContainerId, signal: AbortSignal): Promise<void> {
+    const { pod, container } = request;
+    if (container.lifecycle?.postStart === undefined) return;
+    const failure = await this.#ports.runPostStart(pod, container, id, signal);
+    if (failure === undefined) return;
+    await this.#ports.killAfterFailedHook(pod, id, signal);
+    throw new StartError("PostStartHookError", failure);
+  }
+
+  #failed(request: StartContainerRequest, reason: string, event: string, message: string, cause: unknown): StartError {
+    this.#event(request, "Warning", "Failed", event);
+    return new StartError(reason, message, { cause });
+  }
+
+  #event(
+    { pod, kind, container }: StartContainerRequest,
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+  ): void {
+    this.#ports.recordEvent(pod, { type, reason, message, fieldPath: fieldPathOf(kind, container.name) });
+  }
+}
+
+export interface StartContainerRequest {
+  readonly pod: IdentifiedPod;
+  readonly kind: ContainerKind;
+  readonly container: Container;
+  readonly observed: ObservedPod;
+  readonly sandboxId: SandboxId;
+  readonly sandboxAttempt: number;
+}
+
+/** How a start went, for metrics. */
+export type StartReport =
+  | {
+      readonly what: "sandbox";
+      readonly pod: IdentifiedPod;
+      readonly runtimeHandler: string;
+      readonly durationMs: number;
+      readonly failed: boolean;
+    }
+  /** `failure` is the reason that users see. */
+  | { readonly what: "container"; readonly kind: ContainerKind; readonly failure: string | undefined };
+
+interface MadeContainer {
+  readonly id: ContainerId;
+  readonly restartCount: number;
+}
+
+export interface StarterPorts {
+  readonly runtime: RuntimeService;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly recordNodeEvent: RecordNodeEvent;
+  readonly hashOf: (container: Container) => string;
+  readonly noteOwner: (id: ContainerId | SandboxId, uid: PodUid) => void;
+  readonly sandboxContext: (pod: IdentifiedPod) => Promise<SandboxContext>;
+  readonly containerContext: (request: {
+    readonly pod: IdentifiedPod;
+    readonly container: Container;
+    readonly observed: ObservedPod;
+    readonly image: ContainerImage;
+  }) => Promise<Omit<ContainerContext, "restartCount">>;
+  /** Begins to fetch an image ahead of its turn; never throws. */
+  readonly prefetchImage: (
+    pod: IdentifiedPod,
+    kind: ContainerKind,
+    container: Container,
+    sandbox: PodSandboxConfig,
+    signal: AbortSignal,
+  ) => void;
+  /** Throws StartError when the image can't be had now. */
+  readonly ensureImage: (
+    pod: IdentifiedPod,
+    kind: ContainerKind,
+    container: Container,
+    sandbox: PodSandboxConfig,
+    signal: AbortSignal,
+  ) => Promise<ContainerImage>;
+  /** Runs the hook; the message of its failure, of which an event has told. */
+  readonly runPostStart: (
+    pod: IdentifiedPod,
+    container: Container,
+    id: ContainerId,
+    signal: AbortSignal,
+  ) => Promise<string | undefined>;
+  readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
+  readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
+  readonly onStart?: (report: StartReport) => void;
+  readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
+}
+
+function rpcTextOf(error: unknown): string {
+  return error instanceof CriError ? error.rpcText : messageOf(error);
+}

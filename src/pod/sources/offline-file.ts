@@ -1,0 +1,146 @@
+import { readFile } from "node:fs/promises";
+import { type Clock, type Logger, messageOf, Pause, savePrivateFile } from "../../ground/base/index.ts";
+import { type IdentifiedPod, isPlainUid, type Pod } from "../../ground/model/index.ts";
+import type { OfflineList } from "./offline-rules.ts";
+
+const formatVersion = 1;
+/** Pods come in bursts, and each write holds them all. What a crash loses in between shows in the runtime. */
+const writeEveryMs = 1_000;
+/** How often a list without changes is confirmed, so that its age says how long the API server has been unheard. */
+const confirmEveryMs = 3_600_000;
+
+/** Whose pods the list holds: one of another node or cluster is none. */
+export interface ListOwner {
+  readonly nodeName: string;
+  readonly server: string;
+}
+
+/** The Node's uid where it is known: a Node that was made anew under its name has other pods. */
+export type NodeUid = () => string | undefined;
+
+/** The API's pods on disk, for a start of the agent while the API server can't be reached. */
+export class OfflineFile {
+  readonly #path: string;
+  readonly #owner: ListOwner;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #pause: Pause;
+  readonly #nodeUid: NodeUid;
+  #savedNodeUid: string | undefined;
+  #pods: readonly IdentifiedPod[] | undefined;
+  #isDue = false;
+
+  constructor(
+    path: string,
+    owner: ListOwner,
+    ports: { readonly clock: Clock; readonly log: Logger; readonly nodeUid: NodeUid },
+  ) {
+    this.#path = path;
+    this.#owner = owner;
+    this.#clock = ports.clock;
+    this.#log = ports.log;
+    this.#nodeUid = ports.nodeUid;
+    this.#pause = new Pause(ports.clock);
+  }
+
+  /** The API server wants these pods. Written when they differ from those before in more than their statuses, or the Node does. */
+  keep(pods: readonly IdentifiedPod[]): void {
+    const isSame = this.#pods !== undefined && isSameWish(this.#pods, pods);
+    const isNews = !isSame || this.#nodeUid() !== this.#savedNodeUid;
+    this.#pods = pods;
+    if (!isNews) return;
+    this.#isDue = true;
+    this.#pause.cutShort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (!this.#isDue) await this.#pause.wait(confirmEveryMs, signal);
+      this.#isDue = false;
+      if (this.#pods !== undefined) await this.#write(this.#pods);
+      await this.#clock.sleep(writeEveryMs, signal);
+    }
+  }
+
+  async load(): Promise<OfflineList | undefined> {
+    try {
+      const parsed: unknown = JSON.parse(await readFile(this.#path, "utf8"));
+      const problem = this.#problemOf(parsed);
+      if (problem !== undefined) throw new Error(problem);
+      const { pods, ended, confirmedAt, nodeUid } = parsed as SavedList;
+      return { pods: pods.filter(isIdentified), ended, confirmedAtMs: Date.parse(confirmedAt), nodeUid };
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
+        this.#log.warn("Ignoring the list of the API's pods on disk", { path: this.#path, err: messageOf(error) });
+      }
+      return undefined;
+    }
+  }
+
+  #problemOf(parsed: unknown): string | undefined {
+    if (typeof parsed !== "object" || parsed === null) return "it does not hold an object";
+    const { version, nodeName, server, pods, ended, confirmedAt } = parsed as Partial<SavedList>;
+    if (version !== formatVersion) return `its format is not version ${formatVersion}`;
+    if (nodeName !== this.#owner.nodeName) return `it is of node ${nodeName}, this is ${this.#owner.nodeName}`;
+    if (server !== this.#owner.server) return `it is of the API server ${server}, this one is ${this.#owner.server}`;
+    if (!Array.isArray(pods) || !Array.isArray(ended)) return "it does not hold lists of pods";
+    return Number.isFinite(Date.parse(confirmedAt ?? "")) ? undefined : "it does not say when it was written";
+  }
+
+  async #write(pods: readonly IdentifiedPod[]): Promise<void> {
+    const nodeUid = this.#nodeUid();
+    const saved: SavedList = {
+      version: formatVersion,
+      ...this.#owner,
+      ...(nodeUid !== undefined && { nodeUid }),
+      confirmedAt: new Date(this.#clock.now()).toISOString(),
+      pods: pods.filter((pod) => !isEnding(pod)).map(withoutStatus),
+      ended: pods.filter(isEnding).map(({ metadata }) => metadata.uid),
+    };
+    try {
+      await savePrivateFile(this.#path, JSON.stringify(saved));
+      this.#savedNodeUid = nodeUid;
+    } catch (error) {
+      const problem = "Could not keep the list of the API's pods on disk; without the API server none could be started";
+      this.#log.error(problem, error, { path: this.#path });
+    }
+  }
+}
+
+interface SavedList extends ListOwner {
+  readonly version: number;
+  /** Absent: the Node was not known then. */
+  readonly nodeUid?: string;
+  readonly confirmedAt: string;
+  readonly pods: readonly IdentifiedPod[];
+  readonly ended: readonly string[];
+}
+
+/** Whether the API's object has what everything behind the sources relies on. */
+export function isIdentified(pod: Pod): pod is IdentifiedPod {
+  const { name, namespace, uid } = pod.metadata ?? {};
+  const hasNames = name !== undefined && namespace !== undefined && uid !== undefined && isPlainUid(uid);
+  return hasNames && Array.isArray(pod.spec?.containers);
+}
+
+function isEnding({ metadata, status }: IdentifiedPod): boolean {
+  return metadata.deletionTimestamp !== undefined || status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+function withoutStatus({ status: _status, ...pod }: IdentifiedPod): IdentifiedPod {
+  return pod;
+}
+
+function isSameWish(before: readonly IdentifiedPod[], now: readonly IdentifiedPod[]): boolean {
+  if (before.length !== now.length) return false;
+  const known = new Map(before.map((pod) => [pod.metadata.uid, pod]));
+  return now.every((pod) => {
+    const old = known.get(pod.metadata.uid);
+    return old !== undefined && (old === pod || (isEnding(old) === isEnding(pod) && wishOf(old) === wishOf(pod)));
+  });
+}
+
+/** All but what the node itself and heartbeats change. */
+function wishOf({ metadata: { resourceVersion: _version, ...metadata }, spec }: IdentifiedPod): string {
+  return JSON.stringify([metadata, spec]);
+}

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
+import { testPod, testUid } from "../../../test/support/pods.ts";
+import { ApiError } from "../../connections/kube/index.ts";
+import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import type { IdentifiedPod, PodStatus, PodUid } from "../../ground/model/index.ts";
+import { StatusSender } from "./sender.ts";
+
+/** One pod in an API server that answers as kube-apiserver does, and the sender that reports to it. */
+class Fixture implements AsyncDisposable {
+  readonly clock = new FakeClock();
+  readonly scope = new TaskScope();
+  /** What the API server holds under the pod's name. */
+  stored: IdentifiedPod | undefined = testPod();
+  /** What the watch has brought us. */
+  seen: IdentifiedPod | undefined = testPod();
+  status: PodStatus = { phase: "Running" };
+  failWith: Error | undefined;
+  isOver = false;
+  /** Happens while a patch is on its way. */
+  onPatch: (status: PodStatus | undefined) => void = () => {};
+  readonly requests: string[] = [];
+  readonly sender = new StatusSender(this.scope, {
+    clock: this.clock,
+    log: silentLogger,
+    atOnce: 1,
+    apiPod: () => this.seen,
+    status: () => this.status,
+    patchStatus: async (pod, patch) => this.#patch(pod, patch as { status?: PodStatus }),
+    onSent: (pod) => {
+      this.seen = pod;
+    },
+    mayDelete: () => this.isOver,
+    deletePod: async (pod) => this.#delete(pod),
+  });
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.scope.stop();
+  }
+
+  #patch({ metadata }: IdentifiedPod, { status }: { status?: PodStatus }): IdentifiedPod {
+    this.requests.push("patch");
+    this.onPatch(status);
+    if (this.failWith !== undefined) throw this.failWith;
+    if (this.stored === undefined) throw refusal(404, "NotFound");
+    if (this.stored.metadata.uid !== metadata.uid) throw refusal(422, "Invalid", "metadata.uid");
+    this.stored = { ...this.stored, status: { ...this.stored.status, ...status } };
+    return this.stored;
+  }
+
+  #delete({ metadata }: IdentifiedPod): void {
+    this.requests.push("delete");
+    if (this.stored === undefined) throw refusal(404, "NotFound");
+    if (this.stored.metadata.uid !== metadata.uid) throw refusal(409, "Conflict");
+    this.stored = undefined;
+  }
+}
+
+function refusal(code: number, reason: string, field?: string): ApiError {
+  const causes = field === undefined ? [] : [{ reason: "FieldValueInvalid", field, message: "field is immutable" }];
+  return new ApiError({ code, reason, message: reason, request: "PATCH", details: { causes } });
+}
+
+test("a status reaches the API once, and is not sent again", async () => {
+  await using at = new Fixture();
+  at.sender.wake(testUid);
+  await settle();
+  at.sender.wake(testUid);
+  await settle();
+  assert.equal(at.stored?.status?.phase, "Running");
+  assert.deepEqual(at.requests, ["patch"]);
+});
+
+const another = testPod({}, { uid: "uid-2" as PodUid });
+for (const [name, stored] of [
+  ["the pod is gone", undefined],
+  ["another pod has its name", another],
+] as const) {
+  test(`${name}: its status is dropped, not tried again`, async () => {
+    await using at = new Fixture();
+    at.stored = stored;
+    at.sender.wake(testUid);
+    await at.clock.advance(60_000);
+    assert.deepEqual(at.requests, ["patch"]);
+    assert.equal(at.stored, stored);
+    assert.equal(at.clock.pendingTimers, 0);
+  });
+
+  test(`${name}: nothing is deleted in its place`, async () => {
+    await using at = new Fixture();
+    at.stored = stored;
+    at.seen = testPod();
+    at.status = { phase: "Failed" };
+    at.isOver = true;
+    at.sender.wake(testUid);
+    await at.clock.advance(60_000);
+    assert.deepEqual(at.requests, ["patch"]);
+    assert.equal(at.stored, stored);
+  });
+}
+
+for (const error of [refusal(500, "InternalError"), refusal(422, "Invalid", "status.podIPs"), new Error("no way")]) {
+  test(`"${error.message}" is tried again, ever more slowly, until it works`, async () => {
+    await using at = new Fixture();
+    at.failWith = error;
+    at.sender.wake(testUid);
+    await at.clock.advance(60_000);
+    // After 0, 0.25, 0.75, 1.75, 3.75, 7.75 s, then every 10 s.
+    assert.equal(at.requests.length, 11);
+    at.failWith = undefined;
+    await at.clock.advance(10_000);
+    assert.equal(at.stored?.status?.phase, "Running");
+    assert.equal(at.clock.pendingTimers, 0);
+  });
+}
+
+test("a pod that is over is deleted only after its end is in the API", async () => {
+  await using at = new Fixture();
+  at.status = { phase: "Succeeded" };
+  at.isOver = true;
+  at.failWith = refusal(500, "InternalError");
+  at.sender.wake(testUid);
+  await at.clock.advance(1_000);
+  assert.ok(!at.requests.includes("delete"));
+  at.failWith = undefined;
+  await at.clock.advance(10_000);
+  assert.equal(at.requests.at(-1), "delete");
+  assert.equal(at.stored, undefined);
+});
+
+test("a pod that ends while an older status is on its way is not deleted before its end is in the API", async () => {
+  await using at = new Fixture();
+  at.status = { phase: "Running" };
+  const sent: (string | undefined)[] = [];
+  at.onPatch = (status) => {
+    sent.push(status?.phase);
+    if (status?.phase !== "Running") return;
+    at.status = { phase: "Failed" };
+    at.isOver = true;
+    at.sender.wake(testUid);
+  };
+  at.sender.wake(testUid);
+  await settle();
+  assert.deepEqual(sent, ["Running", "Failed"]);
+  assert.deepEqual(at.requests, ["patch", "patch", "delete"]);
+});
+
+test("conditions of others stay as the API has them", async () => {
+  await using at = new Fixture();
+  const gate = { type: "example.com/gate", status: "True" } as const;
+  at.seen = { ...testPod(), status: { conditions: [gate] } };
+  at.stored = at.seen;
+  at.status = {
+    conditions: [
+      { type: "Ready", status: "False" },
+      { ...gate, status: "False" },
+    ],
+  };
+  const sent: object[] = [];
+  const sender = new StatusSender(at.scope, {
+    clock: at.clock,
+    log: silentLogger,
+    atOnce: 1,
+    apiPod: () => at.seen,
+    status: () => at.status,
+    patchStatus: async (pod, patch) => {
+      sent.push(patch);
+      return pod;
+    },
+    onSent: () => {},
+    mayDelete: () => false,
+    deletePod: async () => {},
+  });
+  sender.wake(testUid);
+  await settle();
+  assert.deepEqual(sent, [
+    {
+      metadata: { uid: testUid },
+      status: {
+        "$setElementOrder/conditions": [{ type: "example.com/gate" }, { type: "Ready" }],
+        conditions: [{ type: "Ready", status: "False" }],
+      },
+    },
+  ]);
+});

@@ -1,0 +1,146 @@
+import { isConflict, isNotFound, isOtherUid } from "../../connections/kube/index.ts";
+import {
+  type Clock,
+  isAbort,
+  KeyedWorkers,
+  Limiter,
+  type Logger,
+  messageOf,
+  type TaskScope,
+  type Timer,
+} from "../../ground/base/index.ts";
+import type { IdentifiedPod, PodStatus, PodUid } from "../../ground/model/index.ts";
+import { isOwnCondition } from "./conditions.ts";
+import { statusPatch } from "./patch.ts";
+
+const firstRetryMs = 250;
+const longestRetryMs = 10_000;
+
+/**
+ * Brings the API's copy of every pod's status in line with ours: at once when it changes, as often as it takes when
+ * the API is away. One request per pod at a time; what changes meanwhile goes with the next.
+ */
+export class StatusSender {
+  readonly #ports: StatusSenderPorts;
+  readonly #workers: KeyedWorkers<PodUid>;
+  readonly #slots: Limiter;
+  readonly #failures = new Map<PodUid, number>();
+  readonly #timers = new Map<PodUid, Timer>();
+  /** Since when the API's copy may differ from ours. */
+  readonly #differsSince = new Map<PodUid, number>();
+
+  constructor(scope: TaskScope, ports: StatusSenderPorts) {
+    this.#ports = ports;
+    this.#slots = new Limiter(ports.atOnce);
+    this.#workers = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
+  }
+
+  /** The status, the API's copy of it, or the pod's state on this node may have changed. */
+  wake(uid: PodUid): void {
+    this.#timers.get(uid)?.cancel();
+    this.#timers.delete(uid);
+    if (!this.#differsSince.has(uid)) this.#differsSince.set(uid, this.#ports.clock.monotonic());
+    this.#workers.wake(uid);
+  }
+
+  forget(uid: PodUid): void {
+    this.#timers.get(uid)?.cancel();
+    this.#timers.delete(uid);
+    this.#failures.delete(uid);
+    this.#differsSince.delete(uid);
+  }
+
+  async #sync(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const differsSince = this.#differsSince.get(uid);
+    this.#differsSince.delete(uid);
+    try {
+      const sent = await this.#send(uid, signal);
+      this.#failures.delete(uid);
+      if (sent === "patched" && differsSince !== undefined) {
+        this.#ports.onSynced?.(this.#ports.clock.monotonic() - differsSince);
+      }
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      if (differsSince !== undefined) this.#differsSince.set(uid, differsSince);
+      const failures = (this.#failures.get(uid) ?? 0) + 1;
+      this.#failures.set(uid, failures);
+      const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
+      this.#ports.log.warn("Could not send a pod's status; trying again", { uid, waitMs, err: messageOf(error) });
+      this.#timers.set(
+        uid,
+        this.#ports.clock.after(waitMs, () => this.#workers.wake(uid)),
+      );
+    }
+  }
+
+  async #send(uid: PodUid, signal: AbortSignal): Promise<"patched" | "same"> {
+    const api = this.#ports.apiPod(uid);
+    const status = this.#ports.status(uid);
+    if (api === undefined || status === undefined) return "same";
+    const merged = mergeForeign(api.status ?? {}, status);
+    const patch = statusPatch(api.metadata.uid, api.status ?? {}, merged);
+    const shown = patch === undefined ? api : await this.#slots.run(() => this.#patch(api, patch, signal), signal);
+    // Only when the API shows the end may the pod vanish, or controllers would never learn how it ended.
+    const isNews = this.#ports.status(uid) !== status;
+    if (shown !== undefined && !isNews && this.#ports.mayDelete(uid, shown)) {
+      await this.#slots.run(() => this.#delete(shown, signal), signal);
+    }
+    return patch === undefined ? "same" : "patched";
+  }
+
+  /** Resolves with the pod as the API has it then; undefined when it is gone. */
+  async #patch(api: IdentifiedPod, patch: object, signal: AbortSignal): Promise<IdentifiedPod | undefined> {
+    try {
+      const patched = await this.#ports.patchStatus(api, patch, signal);
+      this.#ports.onSent(patched);
+      return patched;
+    } catch (error) {
+      // The pod is gone, or another of that name has come: nobody wants to know any more.
+      if (!isGone(error)) throw error;
+      return undefined;
+    }
+  }
+
+  async #delete(api: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ports.deletePod(api, signal);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+}
+
+export interface StatusSenderPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How many requests may be under way. */
+  readonly atOnce: number;
+  /** The API's copy: of the pod, or of a static pod's mirror. */
+  readonly apiPod: (uid: PodUid) => IdentifiedPod | undefined;
+  readonly status: (uid: PodUid) => PodStatus | undefined;
+  readonly patchStatus: (api: IdentifiedPod, patch: object, signal: AbortSignal) => Promise<IdentifiedPod>;
+  /** The API's answer to a patch is newer than what the watch has brought. */
+  readonly onSent: (api: IdentifiedPod) => void;
+  /** How long it took until the API had a status that had changed, for metrics. */
+  readonly onSynced?: (durationMs: number) => void;
+  /** The pod is being deleted, `api` shows that it has ended, and nothing of it is in use here. */
+  readonly mayDelete: (uid: PodUid, api: IdentifiedPod) => boolean;
+  /** For good, and only this very pod. */
+  readonly deletePod: (api: IdentifiedPod, signal: AbortSignal) => Promise<void>;
+}
+
+/** The API server answers a patch that names another uid with 422, a delete with 409. */
+function isGone(error: unknown): boolean {
+  return isNotFound(error) || isConflict(error) || isOtherUid(error);
+}
+
+/** Conditions of others are theirs: the API's version of them counts. */
+function mergeForeign(api: PodStatus, own: PodStatus): PodStatus {
+  const ownList = (own.conditions ?? []).filter(
+    (condition) => isOwnCondition(condition) || condition.reason === "TerminationByKubelet",
+  );
+  const foreign = (api.conditions ?? []).filter(
+    (condition) => !isOwnCondition(condition) && !ownList.some(({ type }) => type === condition.type),
+  );
+  return { ...own, conditions: [...foreign, ...ownList] };
+}

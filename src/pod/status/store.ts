@@ -1,0 +1,84 @@
+import type { Logger } from "../../ground/base/index.ts";
+import { type IdentifiedPod, isSidecar, type PodStatus, type PodUid, uidOf } from "../../ground/model/index.ts";
+
+/** The newest status of every pod. Whoever shows or sends statuses listens here. */
+export class StatusStore {
+  readonly #statuses = new Map<PodUid, PodStatus>();
+  readonly #listeners = new Set<StatusListener>();
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  get(uid: PodUid): PodStatus | undefined {
+    return this.#statuses.get(uid);
+  }
+
+  /** Seeds the status that an earlier run of the agent left; listeners are not told. */
+  restore(uid: PodUid, status: PodStatus): void {
+    this.#statuses.set(uid, status);
+  }
+
+  accepts(pod: IdentifiedPod, status: PodStatus): boolean {
+    const before = this.#statuses.get(uidOf(pod));
+    return before === undefined || illegalTransition(pod, before, status) === undefined;
+  }
+
+  /** Stores a status; listeners hear of it only if something a user can see has changed. */
+  set(pod: IdentifiedPod, status: PodStatus): void {
+    const uid = uidOf(pod);
+    const before = this.#statuses.get(uid);
+    if (before !== undefined && sameStatus(before, status)) return;
+    const illegal = before === undefined ? undefined : illegalTransition(pod, before, status);
+    if (illegal !== undefined) {
+      this.#log.error("Refused a status that would bring an ended container back to life", new Error(illegal), {
+        pod: pod.metadata.name,
+        namespace: pod.metadata.namespace,
+      });
+      return;
+    }
+    this.#statuses.set(uid, status);
+    for (const listener of this.#listeners) {
+      try {
+        listener(pod, status, before);
+      } catch (error) {
+        // Who can't make sense of one pod's status keeps neither the others from hearing of it nor the pod from going on.
+        const { name, namespace } = pod.metadata;
+        this.#log.error("Somebody could not take in a pod's status", error, { pod: name, namespace });
+      }
+    }
+  }
+
+  delete(uid: PodUid): void {
+    this.#statuses.delete(uid);
+  }
+
+  onChange(listener: StatusListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+export type StatusListener = (pod: IdentifiedPod, status: PodStatus, before: PodStatus | undefined) => void;
+
+function sameStatus(a: PodStatus, b: PodStatus): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** With a policy other than Always an ended container stays ended, whatever a confused runtime may say. */
+function illegalTransition(pod: IdentifiedPod, before: PodStatus, after: PodStatus): string | undefined {
+  if (pod.spec.restartPolicy === "Always") return undefined;
+  const sidecars = new Set((pod.spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
+  const later = [...(after.initContainerStatuses ?? []), ...(after.containerStatuses ?? [])];
+  for (const old of [...(before.initContainerStatuses ?? []), ...(before.containerStatuses ?? [])]) {
+    const ended = old.state?.terminated;
+    if (ended === undefined || sidecars.has(old.name)) continue;
+    if (ended.exitCode !== 0 && pod.spec.restartPolicy === "OnFailure") continue;
+    const now = later.find(({ name }) => name === old.name);
+    if (now !== undefined && now.state?.terminated === undefined) {
+      return `terminated container ${old.name} attempted illegal transition to non-terminated state`;
+    }
+  }
+  return undefined;
+}

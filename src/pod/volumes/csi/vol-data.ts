@@ -1,0 +1,53 @@
+import { readFile, unlink } from "node:fs/promises";
+import { isMissing } from "../../../connections/host/index.ts";
+import { saveFile } from "../../../ground/base/index.ts";
+
+/** What is known of a CSI volume on disk; enough to have its driver take it away after a restart, without the API. */
+export interface VolumeRecord {
+  readonly driver: string;
+  readonly handle: string;
+  readonly lifecycle: "Persistent" | "Ephemeral";
+  readonly attachment: string;
+}
+
+/** Writes the record in the form that the Go kubelet writes, complete or not at all. */
+export async function writeRecord(path: string, fields: Readonly<Record<string, string>>): Promise<void> {
+  await saveFile(path, `${JSON.stringify(fields)}\n`, 0o644);
+}
+
+/** Removes the record, and what a crash left of an attempt to write it. */
+export async function removeRecord(path: string): Promise<void> {
+  for (const file of [path, temporaryOf(path)]) {
+    await unlink(file).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
+  }
+}
+
+function temporaryOf(path: string): string {
+  return `${path}.tmp`;
+}
+
+/** "missing" when there is none, "damaged" when it can't be understood. */
+export async function readRecord(path: string): Promise<VolumeRecord | "missing" | "damaged"> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return "missing";
+    throw error;
+  }
+  try {
+    const fields = JSON.parse(text) as Partial<Record<string, unknown>>;
+    const { driverName, volumeHandle, volumeLifecycleMode, attachmentID } = fields as Record<string, unknown>;
+    if (typeof driverName !== "string" || typeof volumeHandle !== "string") return "damaged";
+    return {
+      driver: driverName,
+      handle: volumeHandle,
+      lifecycle: volumeLifecycleMode === "Ephemeral" ? "Ephemeral" : "Persistent",
+      attachment: typeof attachmentID === "string" ? attachmentID : "",
+    };
+  } catch {
+    return "damaged";
+  }
+}

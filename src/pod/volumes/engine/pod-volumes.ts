@@ -1,0 +1,340 @@
+import { join } from "node:path";
+import {
+  aFewAtOnce,
+  allEnded,
+  type Clock,
+  explain,
+  KeyedWorkers,
+  type Ledger,
+  type Logger,
+  mapAtMost,
+  type TaskScope,
+} from "../../../ground/base/index.ts";
+import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../../ground/model/index.ts";
+import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
+import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { Need, VolumeKind, VolumeSource } from "../kinds/kind.ts";
+import { keyOf, type ObjectRef, type Objects } from "../objects/ports.ts";
+import type { TrustBundles } from "../objects/trust-bundles.ts";
+import type { MeasuredVolume } from "../stats/pod-usage.ts";
+import type { Claims } from "./claims.ts";
+import { cleanOrphanedPods, type OrphanReport } from "./orphans.ts";
+import { PodPlaces } from "./places.ts";
+import { PodEntry } from "./pod-entry.ts";
+import { releaseVolumes } from "./release.ts";
+import { usedVolumes } from "./used-volumes.ts";
+import { type MountReport, VolumeTask } from "./volume-task.ts";
+
+export interface PodVolumesPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly random: () => number;
+  readonly podsDir: string;
+  readonly kinds: readonly VolumeKind[];
+  readonly files: VolumeFiles;
+  readonly objects: Objects | undefined;
+  readonly trustBundles: TrustBundles | undefined;
+  /** Undefined without an API server. */
+  readonly claims: Claims | undefined;
+  /** The last missing volume of a pod that was refused has arrived. */
+  readonly onReady: (uid: PodUid) => void;
+  /** A change of an object has reached the files of a pod; for the metric of that name. */
+  readonly onContent?: (event: { readonly plugin: string; readonly delayMs: number }) => void;
+  readonly onMount?: (mount: MountReport) => void;
+}
+
+const trustBundlesKey = "trustbundles";
+
+/** Of one pod; a pod may have any number, on file systems that hang. */
+const volumesMeasuredAtOnce = 4;
+
+/**
+ * The volumes of every pod on this node. Each volume has a task that makes it, renews its content when something it
+ * is made of changes, and tries again after a failure; tasks run side by side and only when something calls for it.
+ * What is on disk and in the mount table is the truth: taking volumes away starts from there, so an agent that was
+ * killed at any moment leaves nothing that the next one can't find.
+ */
+export class PodVolumes {
+  readonly #ports: PodVolumesPorts;
+  readonly #places: PodPlaces;
+  readonly #entries = new Map<PodUid, PodEntry>();
+  readonly #tasks = new Map<string, VolumeTask>();
+  /** Which tasks must run when an object changes. */
+  readonly #users = new Map<string, Set<VolumeTask>>();
+  readonly #runs: KeyedWorkers<string>;
+  readonly #inProgress = new Map<string, Promise<void>>();
+  readonly #releases = new Map<PodUid, Promise<void>>();
+  /** How a container is given only a part of a volume. */
+  readonly subPaths: SubPaths;
+
+  constructor(scope: TaskScope, ports: PodVolumesPorts) {
+    this.#ports = ports;
+    this.#places = new PodPlaces(ports.podsDir);
+    this.#runs = new KeyedWorkers(scope, (key, signal) => this.#run(key, signal));
+    this.subPaths = {
+      create: (request) => this.#createSubPath(request),
+      prepare: (request) => this.#prepareSubPath(request),
+    };
+    ports.objects?.onChange((ref) => this.#changed(keyOf(ref)));
+    ports.trustBundles?.onChange(() => this.#changed(trustBundlesKey));
+  }
+
+  /** Learns what an earlier run has left; call once, before any pod is wanted. */
+  async restore(): Promise<void> {
+    const found = (await mapAtMost(aFewAtOnce, await this.#places.uids(), (uid) => this.#places.found(uid))).flat();
+    for (const kind of this.#ports.kinds) {
+      await kind.restore?.(found.filter(({ plugin }) => plugin === kind.plugin));
+    }
+    this.#ports.log.info("Volumes of an earlier run", { count: found.length });
+  }
+
+  /** The pod is wanted in this version: its volumes are made in the background and their content kept up to date. */
+  want(pod: IdentifiedPod): void {
+    this.#want(pod);
+  }
+
+  /** Resolves when every volume of the pod is there. Throws VolumeError as soon as one can't be had now. */
+  async mount(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    const uid = uidOf(pod);
+    await this.#releases.get(uid)?.catch(() => {});
+    const entry = this.#want(pod);
+    const { ledger } = this.#ports;
+    let wasBlocked = false;
+    while (!entry.isComplete) {
+      const failure = entry.failure();
+      if (failure !== undefined) {
+        entry.isRefused = true;
+        throw failure;
+      }
+      ledger.block(uid, { reason: "MountingVolumes", message: entry.waitingFor() });
+      wasBlocked = true;
+      await entry.nextChange(signal);
+    }
+    if (wasBlocked) ledger.block(uid, undefined);
+  }
+
+  /** What is ready for the pod's containers; empty before `mount`. */
+  of(uid: PodUid): ReadonlyMap<string, PodVolume> {
+    return this.#entries.get(uid)?.mounted() ?? new Map();
+  }
+
+  /** Groups that the pod's processes must be in to use its volumes. */
+  groupsOf(uid: PodUid): readonly number[] {
+    return this.#entries.get(uid)?.groups() ?? [];
+  }
+
+  /** How full the pod's volumes are, as far as that can be told. Trouble with one does not hide the others. */
+  async measure(uid: PodUid, signal: AbortSignal): Promise<readonly MeasuredVolume[]> {
+    const tasks = [...(this.#entries.get(uid)?.tasks.values() ?? [])];
+    const measured = await mapAtMost(volumesMeasuredAtOnce, tasks, async (task) => {
+      try {
+        return await task.measure(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#ports.log.debug(2, "A volume can't be measured", { uid, volume: task.name, reason: explain(error) });
+        return undefined;
+      }
+    });
+    return measured.filter((volume) => volume !== undefined);
+  }
+
+  /** Takes away the pod's volumes after its last container has ended. Throws VolumeError while that is not possible. */
+  unmount(uid: PodUid, signal: AbortSignal = never): Promise<void> {
+    const running = this.#releases.get(uid);
+    if (running !== undefined) return running;
+    const release = this.#release(uid, signal).finally(() => this.#releases.delete(uid));
+    this.#releases.set(uid, release);
+    return release;
+  }
+
+  /** Tries at once again what failed, because something outside (an attachment, a driver) has changed. */
+  retryNow(): void {
+    for (const task of this.#tasks.values()) if (task.state.step === "failed") task.retryNow();
+  }
+
+  /** Runs `setUp` again for the volumes that the condition holds for. */
+  renew(applies: (volume: { readonly plugin: string; readonly source: VolumeSource }) => boolean): void {
+    for (const task of this.#tasks.values()) {
+      const { plugin, source } = task;
+      if (plugin !== undefined && source !== undefined && applies({ plugin, source })) task.retryNow();
+    }
+  }
+
+  /**
+   * Removes directories of pods that are neither wanted nor running, with the volumes in them. What can't be removed
+   * safely stays and is told of.
+   */
+  async cleanOrphans(known: ReadonlySet<PodUid>, signal: AbortSignal): Promise<OrphanReport> {
+    const isKnown = (uid: PodUid): boolean => known.has(uid) || this.#entries.has(uid) || this.#releases.has(uid);
+    const report = await cleanOrphanedPods(
+      { places: this.#places, isKnown, release: (uid) => this.unmount(uid, signal), clock: this.#ports.clock },
+      signal,
+    );
+    for (const kind of this.#ports.kinds) {
+      try {
+        await kind.cleanUp?.(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#ports.log.warn("Could not remove what belongs to no volume any more", {
+          plugin: kind.plugin,
+          reason: explain(error),
+        });
+      }
+    }
+    return report;
+  }
+
+  /** Every volume of a known kind, and whether it is there; for metrics. */
+  kinds(): readonly { readonly plugin: string; readonly isMounted: boolean }[] {
+    return [...this.#tasks.values()].flatMap(({ plugin, state }) =>
+      plugin === undefined ? [] : [{ plugin, isMounted: state.step === "mounted" }],
+    );
+  }
+
+  /** Pods, tasks and objects in use; tests look for leaks. */
+  get size(): { readonly pods: number; readonly tasks: number; readonly objects: number; readonly running: number } {
+    return {
+      pods: this.#entries.size,
+      tasks: this.#tasks.size,
+      objects: this.#users.size,
+      running: this.#runs.size,
+    };
+  }
+
+  #want(pod: IdentifiedPod): PodEntry {
+    const uid = uidOf(pod);
+    const known = this.#entries.get(uid);
+    if (known?.pod === pod) return known;
+    const entry = known ?? new PodEntry(uid, pod);
+    this.#entries.set(uid, entry);
+    entry.pod = pod;
+    for (const used of usedVolumes(pod)) {
+      const task = entry.tasks.get(used.volume.name);
+      if (task !== undefined) task.podChanged(pod, used);
+      else this.#begin(entry, new VolumeTask(pod, used, this.#taskPorts(entry)));
+    }
+    return entry;
+  }
+
+  #begin(entry: PodEntry, task: VolumeTask): void {
+    entry.tasks.set(task.name, task);
+    this.#tasks.set(task.key, task);
+    this.#runs.wake(task.key);
+  }
+
+  #taskPorts(entry: PodEntry): ConstructorParameters<typeof VolumeTask>[2] {
+    const { clock, log, ledger, recordEvent, random, kinds, claims, objects, onContent, onMount } = this.#ports;
+    return {
+      clock,
+      log,
+      ledger,
+      recordEvent,
+      random,
+      kinds,
+      claims,
+      places: this.#places,
+      pollMs: objects?.pollMs,
+      wake: (task) => this.#runs.wake(task.key),
+      onState: () => this.#stateChanged(entry),
+      onNeeds: (task, before) => this.#needsChanged(task, before),
+      checkExclusive: (task, source) => this.#checkExclusive(task, source),
+      onContent: (event) => onContent?.(event),
+      onMount: (mount) => onMount?.(mount),
+    };
+  }
+
+  async #run(key: string, signal: AbortSignal): Promise<void> {
+    const task = this.#tasks.get(key);
+    if (task === undefined) return;
+    const run = task.run(signal);
+    this.#inProgress.set(key, run);
+    try {
+      await run;
+    } finally {
+      if (this.#inProgress.get(key) === run) this.#inProgress.delete(key);
+    }
+  }
+
+  #stateChanged(entry: PodEntry): void {
+    entry.changed();
+    if (!entry.isRefused || !entry.isComplete) return;
+    entry.isRefused = false;
+    this.#ports.onReady(entry.uid);
+  }
+
+  #needsChanged(task: VolumeTask, before: readonly Need[]): void {
+    const wanted = new Set(task.needs.map(needKey));
+    for (const need of before) if (!wanted.has(needKey(need))) this.#dropNeed(task, need);
+    for (const need of task.needs) {
+      const key = needKey(need);
+      const users = this.#users.get(key) ?? new Set();
+      this.#users.set(key, users.add(task));
+      if (isObject(need)) this.#ports.objects?.hold(need, task.key);
+    }
+  }
+
+  #dropNeed(task: VolumeTask, need: Need): void {
+    const key = needKey(need);
+    const users = this.#users.get(key);
+    users?.delete(task);
+    if (users?.size === 0) this.#users.delete(key);
+    if (isObject(need)) this.#ports.objects?.release(need, task.key);
+  }
+
+  #changed(key: string): void {
+    for (const task of this.#users.get(key) ?? []) task.contentChanged();
+  }
+
+  #checkExclusive(task: VolumeTask, source: VolumeSource): void {
+    if (source.type !== "claim") return;
+    const { metadata, spec } = source.persistent;
+    if (spec?.accessModes?.length !== 1 || spec.accessModes[0] !== "ReadWriteOncePod") return;
+    for (const other of this.#tasks.values()) {
+      if (other.uid === task.uid || other.source?.type !== "claim") continue;
+      if (other.state.step !== "mounted" && other.state.step !== "mounting") continue;
+      if (other.source.persistent.metadata?.name !== metadata?.name) continue;
+      throw new Error("volume uses the ReadWriteOncePod access mode and is already in use by another pod");
+    }
+  }
+
+  async #release(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const entry = this.#entries.get(uid);
+    const tasks = [...(entry?.tasks.values() ?? [])];
+    for (const task of tasks) task.end();
+    await allEnded(tasks.map((task) => this.#inProgress.get(task.key)));
+    for (const task of tasks) {
+      for (const need of task.needs) this.#dropNeed(task, need);
+      this.#tasks.delete(task.key);
+    }
+    this.#entries.delete(uid);
+    entry?.changed();
+    await releaseVolumes(uid, this.#places, this.#ports, signal);
+  }
+
+  async #prepareSubPath(request: SubPathRequest): Promise<string> {
+    const { pod, containerName, volumeName, volumePath, subPath, mountIndex } = request;
+    const uid = uidOf(pod);
+    const specName = this.#entries.get(uid)?.tasks.get(volumeName)?.place?.specName ?? volumeName;
+    const target = join(this.#places.subPaths(uid), specName, containerName, String(mountIndex));
+    const path = join(volumePath, subPath);
+    await this.#ports.files.run("mountSubPath", { volumePath, subPath, target }, { path, owner: uid }, never);
+    return target;
+  }
+
+  async #createSubPath({ pod, volumePath, subPath }: SubPathRequest): Promise<void> {
+    const task = { path: join(volumePath, subPath), owner: uidOf(pod) };
+    await this.#ports.files.run("createSubPath", { volumePath, subPath }, task, never);
+  }
+}
+
+const never = new AbortController().signal;
+
+function isObject(need: Need): need is ObjectRef {
+  return need.kind !== "trustbundles";
+}
+
+function needKey(need: Need): string {
+  return isObject(need) ? keyOf(need) : trustBundlesKey;
+}

@@ -1,0 +1,142 @@
+import type { Clock, Timer } from "../../../ground/base/index.ts";
+import {
+  keyOf,
+  type ObjectKind,
+  type ObjectKinds,
+  ObjectReadError,
+  type ObjectRef,
+  type ObjectSource,
+  type Objects,
+} from "./ports.ts";
+
+const firstAnswerMs = 1_000;
+
+/**
+ * Strategy Watch: one watch per object in use, however many pods use it. A watch that only served a read (for a
+ * variable, say) ends when nobody has asked for a while.
+ */
+export class WatchedObjects implements Objects {
+  readonly pollMs = undefined;
+  readonly #source: ObjectSource;
+  readonly #clock: Clock;
+  readonly #idleMs: number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Set<(ref: ObjectRef) => void>();
+
+  constructor(source: ObjectSource, options: { readonly clock: Clock; readonly idleMs: number }) {
+    this.#source = source;
+    this.#clock = options.clock;
+    this.#idleMs = options.idleMs;
+  }
+
+  /** Watches running now. */
+  get watches(): number {
+    let count = 0;
+    for (const { watch } of this.#entries.values()) if (watch !== undefined) count++;
+    return count;
+  }
+
+  /** Objects remembered now. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  onChange(listener: (ref: ObjectRef) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  hold(ref: ObjectRef, holder: string): void {
+    const entry = this.#entry(ref);
+    entry.holders.add(holder);
+    entry.idle?.cancel();
+    entry.idle = undefined;
+  }
+
+  release(ref: ObjectRef, holder: string): void {
+    const entry = this.#entries.get(keyOf(ref));
+    if (entry === undefined) return;
+    entry.holders.delete(holder);
+    // What was held has been read by its holder; nobody else waits for it.
+    if (entry.holders.size === 0) this.#end(entry);
+  }
+
+  async read<Kind extends ObjectKind>(
+    ref: ObjectRef<Kind>,
+    signal: AbortSignal,
+  ): Promise<ObjectKinds[Kind] | undefined> {
+    const entry = this.#entry(ref);
+    try {
+      if (!entry.answered) await this.#firstAnswer(entry, signal);
+    } finally {
+      if (entry.holders.size === 0) this.#endWhenIdle(entry);
+    }
+    const { object } = entry;
+    if (object?.immutable === true) {
+      // It never changes again: what we have is all there will be, and the API server is spared a watch.
+      entry.watch?.[Symbol.dispose]();
+      entry.watch = undefined;
+    }
+    return object as ObjectKinds[Kind] | undefined;
+  }
+
+  #entry(ref: ObjectRef): Entry {
+    const key = keyOf(ref);
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry: Entry = { ref, holders: new Set(), waiting: new Set(), answered: false };
+    this.#entries.set(key, entry);
+    entry.watch = this.#source.watch(ref, (object) => this.#told(entry, object));
+    return entry;
+  }
+
+  #told(entry: Entry, object: ObjectKinds[ObjectKind] | undefined): void {
+    if (this.#entries.get(keyOf(entry.ref)) !== entry) return;
+    const isFirst = !entry.answered;
+    entry.object = object;
+    entry.answered = true;
+    for (const resolve of entry.waiting) resolve();
+    if (isFirst) return;
+    for (const listener of this.#listeners) listener(entry.ref);
+  }
+
+  async #firstAnswer(entry: Entry, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const end = (finish: () => void): void => {
+        timer.cancel();
+        entry.waiting.delete(onAnswer);
+        signal.removeEventListener("abort", onAbort);
+        finish();
+      };
+      const onAnswer = (): void => end(resolve);
+      const onAbort = (): void => end(() => reject(signal.reason));
+      const message = `failed to sync ${entry.ref.kind} cache: timed out waiting for the condition`;
+      const timer = this.#clock.after(firstAnswerMs, () => end(() => reject(new ObjectReadError(message))));
+      entry.waiting.add(onAnswer);
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (entry.answered) onAnswer();
+    });
+  }
+
+  #endWhenIdle(entry: Entry): void {
+    entry.idle?.cancel();
+    entry.idle = this.#clock.after(this.#idleMs, () => this.#end(entry));
+  }
+
+  #end(entry: Entry): void {
+    entry.idle?.cancel();
+    entry.watch?.[Symbol.dispose]();
+    entry.watch = undefined;
+    this.#entries.delete(keyOf(entry.ref));
+  }
+}
+
+interface Entry {
+  readonly ref: ObjectRef;
+  readonly holders: Set<string>;
+  readonly waiting: Set<() => void>;
+  watch?: Disposable | undefined;
+  object?: ObjectKinds[ObjectKind] | undefined;
+  answered: boolean;
+  idle?: Timer | undefined;
+}

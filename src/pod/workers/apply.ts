@@ -1,0 +1,224 @@
+import { aFewAtOnce, cutText, formatDuration, mapAtMost, messageOf } from "../../ground/base/index.ts";
+import {
+  containersOf,
+  describePod,
+  fieldPathOf,
+  type IdentifiedPod,
+  isSidecar,
+  type ObservedPod,
+  type PodContainer,
+  type SandboxId,
+} from "../../ground/model/index.ts";
+import { StartError } from "../runtime/index.ts";
+import type { WaitingReason } from "../status/index.ts";
+import { backoffMessage, containerGraceSeconds, newestEnded } from "./crash-backoff.ts";
+import { errorBackoffMs } from "./error-backoff.ts";
+import type { PodPlan } from "./plan.ts";
+import type { WorkerPorts } from "./ports.ts";
+import type { Worker } from "./worker.ts";
+
+/** What a runtime, a registry or a hook complains of ends in status, memory file and ledger: enough to read, no more. */
+const longestMessageBytes = 4 * 1024;
+
+/** What stood in the way, for the retry and for people who ask why. */
+export interface ApplyFailure {
+  readonly reason: string;
+  readonly message: string;
+  readonly nextTryAt: number;
+}
+
+/** Carries out a plan, top to bottom. Failures of single containers are collected; anything else rises. */
+export async function applyPlan(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<readonly ApplyFailure[]> {
+  worker.stale = true;
+  if (plan.killPod) await killAll(worker, pod, observed, ports, signal);
+  else await killSome(worker, pod, plan, ports, signal);
+  if (plan.sandbox.type === "none") return [];
+  if (plan.sandbox.type === "keep") {
+    const attempt = observed.sandboxes[0]?.attempt ?? 0;
+    return startAll(worker, pod, plan, { observed, id: plan.sandbox.id, attempt }, ports, signal);
+  }
+  if (plan.sandbox.replaced !== undefined) {
+    const message = "Pod sandbox changed, it will be killed and re-created.";
+    ports.recordEvent(pod, { type: "Normal", reason: "SandboxChanged", message });
+  }
+  worker.waiting.clear();
+  // In a new sandbox initialisation begins anew; old records of it would be taken for proof.
+  await removeInitRecords(pod, observed, ports, signal);
+  const starting = [...plan.startInit, ...plan.startRegular];
+  worker.sandboxPace.begin(ports.clock.monotonic());
+  const id = await ports.starter.createSandbox(pod, plan.sandbox.attempt, starting, signal);
+  worker.sandboxPace.made();
+  const seen = await ports.observer.inspect(worker.uid, signal);
+  worker.stale = true;
+  return startAll(worker, pod, plan, { observed: seen, id, attempt: plan.sandbox.attempt }, ports, signal);
+}
+
+async function killAll(
+  worker: Worker,
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = ports.clock.monotonic() + (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
+  await ports.killer.killPod({ pod, observed, deadline, preStopDone: worker.preStopDone }, signal);
+}
+
+async function killSome(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  // All at once: each takes its own grace.
+  await mapAtMost(plan.kills.length, plan.kills, ({ container, message, because }) => {
+    const spec = containersOf(pod).find((candidate) => candidate.container.name === container.name)?.container;
+    const graceSeconds = containerGraceSeconds(pod, spec, because);
+    return ports.killer.killContainer(
+      { pod, container, graceSeconds, message, preStopDone: worker.preStopDone },
+      signal,
+    );
+  });
+}
+
+async function removeInitRecords(
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = new Set((pod.spec.initContainers ?? []).map(({ name }) => name));
+  const records = observed.containers.filter(({ name }) => names.has(name));
+  await mapAtMost(aFewAtOnce, records, (container) => ports.starter.removeContainer(container, signal));
+}
+
+interface Sandbox {
+  readonly observed: ObservedPod;
+  readonly id: SandboxId;
+  readonly attempt: number;
+}
+
+async function startAll(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  sandbox: Sandbox,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<readonly ApplyFailure[]> {
+  const specs = new Map(containersOf(pod).map((entry) => [entry.container.name, entry]));
+  const specsOf = (names: readonly string[]): readonly PodContainer[] => names.flatMap((name) => specs.get(name) ?? []);
+  const failures: ApplyFailure[] = [];
+  const start = async (entry: PodContainer): Promise<boolean> => {
+    const failure = await startOne(worker, pod, entry, sandbox, ports, signal);
+    if (failure === undefined) return true;
+    failures.push(failure);
+    return false;
+  };
+  for (const entry of specsOf(plan.startEphemeral)) await start(entry);
+  for (const entry of specsOf(plan.startInit)) {
+    // A sidecar that can't start now is tried again later; a plain init container holds everything up.
+    if (!(await start(entry)) && !isSidecar(entry.container)) return failures;
+  }
+  await startTogether(specsOf(plan.startRegular), start);
+  return failures;
+}
+
+/** Containers start side by side, but none before an earlier one's postStart hook is through: some rely on it. */
+async function startTogether(
+  entries: readonly PodContainer[],
+  start: (entry: PodContainer) => Promise<boolean>,
+): Promise<void> {
+  let group: PodContainer[] = [];
+  for (const entry of entries) {
+    group.push(entry);
+    if (entry.container.lifecycle?.postStart === undefined) continue;
+    await mapAtMost(aFewAtOnce, group, start);
+    group = [];
+  }
+  await mapAtMost(aFewAtOnce, group, start);
+}
+
+async function startOne(
+  worker: Worker,
+  pod: IdentifiedPod,
+  { kind, container }: PodContainer,
+  sandbox: Sandbox,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<ApplyFailure | undefined> {
+  const held = worker.waiting.get(container.name);
+  const holdsMs = held === undefined ? 0 : held.until - ports.clock.monotonic();
+  if (held !== undefined && holdsMs > 0) return { ...held, nextTryAt: ports.clock.now() + holdsMs };
+  try {
+    respectBackoff(worker, pod, { kind, container }, sandbox.observed, ports);
+    const { observed, id: sandboxId, attempt: sandboxAttempt } = sandbox;
+    await ports.starter.startContainer({ pod, kind, container, observed, sandboxId, sandboxAttempt }, signal);
+    worker.waiting.delete(container.name);
+    worker.startFailures.delete(container.name);
+    worker.stale = true;
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    // Most often the reason is another one; to ask again costs little once per try.
+    if (!(error instanceof StartError && error.reason === "CrashLoopBackOff")) ports.observer.doubt(worker.uid);
+    const { reason, message, nextTryAt } = asFailure(error);
+    // One that its postStart hook ended did run: as with any that ended, the crash back-off says when it may again.
+    const holdMs = reason === "PostStartHookError" ? 0 : errorBackoffMs(noteFailure(worker, container.name));
+    const now = ports.clock.now();
+    const tryAt = nextTryAt ?? now + holdMs;
+    worker.waiting.set(container.name, { reason, message, until: ports.clock.monotonic() + tryAt - now });
+    return { reason, message, nextTryAt: tryAt };
+  }
+}
+
+function respectBackoff(
+  worker: Worker,
+  pod: IdentifiedPod,
+  { kind, container }: PodContainer,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+): void {
+  const ended = newestEnded(observed.containers, container.name);
+  if (ended === undefined) return;
+  const now = ports.clock.now();
+  const wait = worker.crashBackoff.waitFor(container, ended, now);
+  if (wait === undefined) {
+    worker.crashBackoff.advance(container, ended, now);
+    return;
+  }
+  const pods = describePod(pod);
+  ports.recordEvent(pod, {
+    type: "Warning",
+    reason: "BackOff",
+    message: `Back-off restarting failed container ${container.name} in pod ${pods}`,
+    fieldPath: fieldPathOf(kind, container.name),
+  });
+  const message = backoffMessage(pods, container.name, formatDuration(wait.delayMs));
+  throw new StartError("CrashLoopBackOff", message, { nextTryAt: wait.until });
+}
+
+function noteFailure(worker: Worker, container: string): number {
+  const count = (worker.startFailures.get(container) ?? 0) + 1;
+  worker.startFailures.set(container, count);
+  return count;
+}
+
+function asFailure(error: unknown): WaitingReason & { readonly nextTryAt: number | undefined } {
+  const message = cutText(messageOf(error), longestMessageBytes);
+  if (error instanceof StartError) return { reason: error.reason, message, nextTryAt: error.nextTryAt };
+  return { reason: "RunContainerError", message, nextTryAt: undefined };
+}
+
+/** The containers of a plan that would start, whatever kind. */
+export function startsAnything(plan: PodPlan): boolean {
+  return plan.startEphemeral.length + plan.startInit.length + plan.startRegular.length > 0;
+}

@@ -1,0 +1,83 @@
+import { Backoff } from "../../ground/base/index.ts";
+import type { Container, IdentifiedPod, ObservedContainer } from "../../ground/model/index.ts";
+import type { PodMemory } from "./ports.ts";
+
+/**
+ * How long a container that ended must wait before it starts again: none the first time, then 10 s doubling to five
+ * minutes, counted from its end. A changed image or changed resources start over.
+ */
+export class CrashBackoff {
+  readonly #backoff: Backoff<string>;
+  readonly #noticed = new Map<string, { readonly id: string; readonly at: number }>();
+
+  constructor(settings: { readonly initialMs: number; readonly maxMs: number }, memory: PodMemory["crashBackoff"]) {
+    // One that has behaved for twice the longest wait starts over.
+    this.#backoff = new Backoff({ ...settings, forgetMs: 2 * settings.maxMs });
+    for (const [key, { delayMs, updatedAt }] of Object.entries(memory ?? {})) {
+      this.#backoff.restore(key, delayMs, updatedAt);
+    }
+  }
+
+  /** When the container may start, if that is later than now, with the delay that users are told. */
+  waitFor(container: Container, ended: ObservedContainer | undefined, now: number): BackoffWait | undefined {
+    if (ended === undefined) return undefined;
+    const key = keyOf(container);
+    const since = this.#endOf(ended, now);
+    if (!this.#backoff.isWaiting(key, since, now)) return undefined;
+    const delayMs = this.#backoff.get(key);
+    return { delayMs, until: since + delayMs };
+  }
+
+  /** The container is started again after having ended: the next time it waits longer. */
+  advance(container: Container, ended: ObservedContainer, now: number): void {
+    this.#backoff.advance(keyOf(container), this.#endOf(ended, now), now);
+  }
+
+  /** One that ended at a time yet to come ended before the clock was set back: it counts from when that was noticed. */
+  #endOf({ id, name, finishedAt }: ObservedContainer, now: number): number {
+    if (finishedAt <= now) return finishedAt;
+    const noticed = this.#noticed.get(name);
+    if (noticed?.id === id && noticed.at <= now) return noticed.at;
+    this.#noticed.set(name, { id, at: now });
+    return now;
+  }
+
+  snapshot(): NonNullable<PodMemory["crashBackoff"]> {
+    return Object.fromEntries(this.#backoff.entries());
+  }
+}
+
+export interface BackoffWait {
+  readonly delayMs: number;
+  readonly until: number;
+}
+
+export function backoffMessage(pod: string, container: string, delay: string): string {
+  return `back-off ${delay} restarting failed container=${container} pod=${pod}`;
+}
+
+function keyOf({ name, image, resources }: Container): string {
+  return JSON.stringify([name, image, resources ?? {}]);
+}
+
+/** The newest instance of a name that has ended, which is what the wait counts from. */
+export function newestEnded(containers: readonly ObservedContainer[], name: string): ObservedContainer | undefined {
+  return containers.find((container) => container.name === name && container.state === "exited");
+}
+
+/** The grace a container gets when only it is stopped, because of a failed probe or a changed definition. */
+export function containerGraceSeconds(
+  pod: IdentifiedPod,
+  container: Container | undefined,
+  because: "definitionChanged" | "unknownState" | "livenessProbe" | "startupProbe",
+): number {
+  const { deletionGracePeriodSeconds } = pod.metadata;
+  if (deletionGracePeriodSeconds !== undefined) return deletionGracePeriodSeconds;
+  const probe =
+    because === "livenessProbe"
+      ? container?.livenessProbe
+      : because === "startupProbe"
+        ? container?.startupProbe
+        : undefined;
+  return probe?.terminationGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 2;
+}

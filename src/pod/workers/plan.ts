@@ -1,0 +1,108 @@
+import {
+  type Container,
+  type IdentifiedPod,
+  newestOf,
+  type ObservedPod,
+  type SandboxId,
+} from "../../ground/model/index.ts";
+import { planInitContainers } from "./plan-init.ts";
+import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
+import { type ContainerKill, killForRunning, killForUnknown, type PlanInput, shouldRestart } from "./restart-rules.ts";
+
+/** What must happen to bring the runtime from what is observed to what the pod wants. Applied from top to bottom. */
+export interface PodPlan {
+  /** Stop everything of the pod, sandboxes included, before anything else. */
+  readonly killPod: boolean;
+  readonly kills: readonly ContainerKill[];
+  readonly sandbox: SandboxPlan | { readonly type: "none" };
+  /** Names, in the order of the spec. */
+  readonly startEphemeral: readonly string[];
+  readonly startInit: readonly string[];
+  readonly startRegular: readonly string[];
+}
+
+export function planPod(input: PlanInput): PodPlan {
+  const sandbox = planSandbox(input.pod, input.observed);
+  return sandbox.type === "create" ? planInNewSandbox(input, sandbox) : planInSandbox(input, sandbox.id);
+}
+
+const nothing: PodPlan = {
+  killPod: false,
+  kills: [],
+  sandbox: { type: "none" },
+  startEphemeral: [],
+  startInit: [],
+  startRegular: [],
+};
+
+function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<SandboxPlan, { type: "create" }>): PodPlan {
+  const { spec } = pod;
+  const killPod = observed.sandboxes.length > 0 || observed.containers.length > 0;
+  const killOnly: PodPlan = { ...nothing, killPod };
+  if (pod.metadata.deletionTimestamp !== undefined) return killOnly;
+  if (spec.restartPolicy === "Never" && sandbox.attempt !== 0 && observed.containers.length > 0) return killOnly;
+  const toStart = spec.containers.filter((container) => !hasSucceededForGood(pod, container, observed));
+  const everCreated = spec.containers.some((container) => newestOf(observed, container.name) !== undefined);
+  if (toStart.length === 0 && everCreated) return killOnly;
+  const [firstInit] = spec.initContainers ?? [];
+  return {
+    ...nothing,
+    killPod,
+    sandbox,
+    startInit: firstInit === undefined ? [] : [firstInit.name],
+    startRegular: firstInit === undefined ? toStart.map((container) => container.name) : [],
+  };
+}
+
+function hasSucceededForGood(pod: IdentifiedPod, container: Container, observed: ObservedPod): boolean {
+  if (pod.spec.restartPolicy !== "OnFailure") return false;
+  const newest = newestOf(observed, container.name);
+  return newest?.state === "exited" && newest.exitCode === 0;
+}
+
+function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
+  const { pod, observed } = input;
+  const sandbox = { type: "keep", id: sandboxId } as const;
+  const startEphemeral = (pod.spec.ephemeralContainers ?? [])
+    .map((container) => container.name)
+    .filter((name) => newestOf(observed, name) === undefined);
+  const init = planInitContainers(input);
+  if (init.type === "failed") return { ...nothing, killPod: true };
+  if (!init.initialised) return { ...nothing, sandbox, kills: init.kills, startEphemeral, startInit: init.start };
+
+  const decisions = pod.spec.containers.map((container) => decideRegular(input, container));
+  const startRegular = decisions.filter((decision) => decision.start).map((decision) => decision.name);
+  // Sidecars live for the regular containers: when none of those is left, the pod is over.
+  if (startRegular.length === 0 && !decisions.some((decision) => decision.keep)) return { ...nothing, killPod: true };
+  return {
+    killPod: false,
+    kills: [...init.kills, ...decisions.flatMap((decision) => (decision.kill === undefined ? [] : [decision.kill]))],
+    sandbox,
+    startEphemeral,
+    startInit: init.start,
+    startRegular,
+  };
+}
+
+interface Decision {
+  readonly name: string;
+  readonly keep: boolean;
+  readonly start: boolean;
+  readonly kill: ContainerKill | undefined;
+}
+
+function decideRegular(input: PlanInput, container: Container): Decision {
+  const { pod, observed } = input;
+  const { name } = container;
+  const newest = newestOf(observed, name);
+  if (newest?.state !== "running") {
+    const start = shouldRestart(pod, newest);
+    const kill = start && newest?.state === "unknown" ? killForUnknown("Container", newest) : undefined;
+    return { name, keep: false, start, kill };
+  }
+  const restarts = pod.spec.restartPolicy !== "Never";
+  const kill = killForRunning(input, "Container", container, newest, restarts);
+  if (kill === undefined) return { name, keep: true, start: false, kill };
+  // A changed image restarts whatever the policy: the user asked for it.
+  return { name, keep: false, start: restarts || kill.because === "definitionChanged", kill };
+}

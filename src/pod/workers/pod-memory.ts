@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type Logger, saveFile } from "../../ground/base/index.ts";
+import type { PodStatus, PodUid } from "../../ground/model/index.ts";
+import { LazySync, type LazySyncOptions } from "./lazy-sync.ts";
+import type { PodMemory, PodMemoryPort } from "./ports.ts";
+
+/**
+ * Keeps what must outlive the agent in the pod's directory: its last status and its back-off. The newest version
+ * wins; a file that can't be read counts as empty, since everything in it can be learnt anew.
+ */
+export class PodMemoryFiles implements PodMemoryPort {
+  readonly #podsDir: string;
+  readonly #log: Logger;
+  readonly #sync: LazySync;
+  /** What was handed in last, until it could not be written. */
+  readonly #newest = new Map<PodUid, string>();
+  readonly #underWay = new Map<PodUid, Promise<void>>();
+
+  constructor(options: LazySyncOptions & { readonly podsDir: string }) {
+    this.#podsDir = options.podsDir;
+    this.#log = options.log;
+    this.#sync = new LazySync(options);
+  }
+
+  load(uid: PodUid): PodMemory {
+    const path = this.#path(uid);
+    try {
+      const parsed: unknown = JSON.parse(readFileSync(path, "utf8"));
+      if (isObject(parsed)) return asMemory(parsed);
+      this.#log.warn("Ignoring a pod memory file that is not an object; the pod's past is lost", { path });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
+        this.#log.warn("Ignoring a pod memory file that can't be read; the pod's past is lost", { path, err: error });
+      }
+    }
+    return {};
+  }
+
+  /** Resolves when it would survive the end of the agent, or could not be written, which the log tells. */
+  async save(uid: PodUid, memory: PodMemory): Promise<void> {
+    const text = JSON.stringify(memory);
+    const earlier = this.#underWay.get(uid);
+    if (this.#newest.get(uid) === text) return earlier;
+    this.#newest.set(uid, text);
+    const write = this.#write(uid, text, isOver(memory), earlier);
+    this.#underWay.set(uid, write);
+    await write;
+    if (this.#underWay.get(uid) === write) this.#underWay.delete(uid);
+  }
+
+  /** Resolves when nothing will be written into the pod's directory any more, which may then be removed. */
+  async forget(uid: PodUid): Promise<void> {
+    this.#newest.delete(uid);
+    await this.#underWay.get(uid);
+  }
+
+  async #write(uid: PodUid, text: string, over: boolean, earlier: Promise<void> | undefined): Promise<void> {
+    await earlier;
+    if (this.#newest.get(uid) !== text) return;
+    const path = this.#path(uid);
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+      if (over) await saveFile(path, text, 0o600);
+      else {
+        // An agent that dies leaves it whole. A loss of power may take it back until it is synced, which no status
+        // waits for.
+        await writeFile(`${path}.new`, text, { mode: 0o600 });
+        await rename(`${path}.new`, path);
+        this.#sync.changed(path);
+      }
+    } catch (error) {
+      this.#newest.delete(uid);
+      this.#log.error("Could not save a pod's memory; a restart of the agent would forget its status", error, { path });
+    }
+  }
+
+  #path(uid: PodUid): string {
+    return join(this.#podsDir, uid, "nodelet.json");
+  }
+}
+
+/**
+ * That a pod has ended must outlive a loss of power, or it would run again. What is said of a running pod (restarts,
+ * when it started, its back-off) is worth a sync, but not a wait for one at every change.
+ */
+function isOver({ status }: PodMemory): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+type Unchecked = Readonly<Record<string, unknown>>;
+
+/** What is of the form it should have; the rest counts as not there, so that an odd file is no worse than none. */
+function asMemory({ status, allocated, crashBackoff }: Unchecked): PodMemory {
+  return {
+    ...(isStatus(status) ? { status } : {}),
+    ...(isAllocated(allocated) ? { allocated } : {}),
+    ...(isBackoff(crashBackoff) ? { crashBackoff } : {}),
+  };
+}
+
+function isObject(value: unknown): value is Unchecked {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isAllocated(value: unknown): value is NonNullable<PodMemory["allocated"]> {
+  return isObject(value) && Object.values(value).every(isObject);
+}
+
+function isStatus(value: unknown): value is PodStatus {
+  if (!isObject(value)) return false;
+  const lists = [
+    [value["conditions"], "type"],
+    [value["containerStatuses"], "name"],
+    [value["initContainerStatuses"], "name"],
+    [value["ephemeralContainerStatuses"], "name"],
+  ] as const;
+  return lists.every(([list, key]) => {
+    if (list === undefined) return true;
+    return Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[key] === "string");
+  });
+}
+
+function isBackoff(value: unknown): value is NonNullable<PodMemory["crashBackoff"]> {
+  const isEntry = (entry: unknown): boolean =>
+    isObject(entry) && Number.isFinite(entry["delayMs"]) && Number.isFinite(entry["updatedAt"]);
+  return isObject(value) && Object.values(value).every(isEntry);
+}

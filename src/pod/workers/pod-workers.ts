@@ -1,0 +1,383 @@
+import { setMaxListeners } from "node:events";
+import { KeyedWorkers, messageOf, onAbort, type TaskScope } from "../../ground/base/index.ts";
+import {
+  fullName,
+  type IdentifiedPod,
+  isStaticPod,
+  jsonEqual,
+  type PodStatus,
+  type PodUid,
+  uidOf,
+} from "../../ground/model/index.ts";
+import { VolumeError } from "../volumes/index.ts";
+import { errorBackoffMs } from "./error-backoff.ts";
+import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
+import type { SyncOperation, WorkerPorts } from "./ports.ts";
+import { StartSlots } from "./start-slots.ts";
+import { syncTerminated, syncTerminating } from "./sync-ending.ts";
+import { type RunningTools, syncRunning } from "./sync-running.ts";
+import { newWorker, promised, type SyncOutcome, type Worker } from "./worker.ts";
+
+/**
+ * One serial worker per pod. Callers say what is wanted and that something may have changed; the worker reads the
+ * present truth each time it runs, so a doubled call is harmless and no pod waits for another.
+ */
+export class PodWorkers {
+  readonly #ports: WorkerPorts;
+  readonly #workers = new Map<PodUid, Worker>();
+  readonly #keyed: KeyedWorkers<PodUid>;
+  readonly #slots: StartSlots;
+  /** Nobody waits for what is left of a pod to be cleared away; those that have yet to stop come first. */
+  readonly #clearing: StartSlots;
+  readonly #goneListeners = new Set<(uid: PodUid) => void>();
+  readonly #finishedListeners = new Set<(uid: PodUid) => void>();
+
+  constructor(scope: TaskScope, ports: WorkerPorts) {
+    this.#ports = ports;
+    this.#slots = new StartSlots(ports.clock, ports.startSlots);
+    this.#clearing = new StartSlots(ports.clock, clearingAtOnce);
+    this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
+    onAbort(scope.signal, () => {
+      for (const worker of this.#workers.values()) cancelTimers(worker);
+    });
+  }
+
+  /** The pod is wanted, in this version. */
+  upsert(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) {
+      this.#workers.set(uid, newWorker(uid, pod, { step: "running" }, this.#ports));
+      this.#ports.ledger.note(
+        uid,
+        "seen",
+        `from ${pod.metadata.annotations?.["kubernetes.io/config.source"] ?? "api"}`,
+      );
+    } else if (isUnwanted(worker.state)) worker.returning = pod;
+    else {
+      // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
+      // would change the status, which would be echoed again.
+      const next = promised(pod, worker.allocated);
+      if (!jsonEqual(worker.pod?.spec, next.pod?.spec)) {
+        worker.waiting.clear();
+        worker.sandboxPace.startOver();
+      }
+      Object.assign(worker, next);
+    }
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      const grace = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
+      this.terminate(uid, { cause: "deleted", graceSeconds: grace });
+    }
+    this.#keyed.wake(uid);
+  }
+
+  /** The pod's containers must stop. Later calls may shorten the grace. */
+  terminate(uid: PodUid, request: TerminateRequest): void {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    worker.returning = undefined;
+    if (request.amendStatus !== undefined) worker.amendStatus = request.amendStatus;
+    const before = worker.state;
+    worker.state = nextState(before, { type: "terminate", ...request });
+    const now = this.#ports.clock.monotonic();
+    if (before.step === "terminating" && worker.killDeadline !== undefined) {
+      worker.killDeadline = Math.min(worker.killDeadline, now + request.graceSeconds * 1000);
+    }
+    if (before.step === "running" || isShorter(before, worker.state)) worker.interrupt?.abort(interrupted);
+    this.#keyed.wake(uid);
+  }
+
+  /** Ends the pod and resolves when none of its containers runs any more. */
+  async terminateAndWait(uid: PodUid, request: TerminateRequest, signal: AbortSignal): Promise<void> {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined || hasStopped(worker.state)) return;
+    this.terminate(uid, request);
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = (): void => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      worker.whenStopped.push(() => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      });
+    });
+  }
+
+  /** The runtime has a pod that no source knows: stop it, with the grace it was created with. */
+  adoptOrphan(uid: PodUid, orphan: { readonly fullName: string; readonly graceSeconds: number }): void {
+    if (this.#workers.has(uid)) return;
+    const state: PodState = { step: "terminating", cause: "orphaned", graceSeconds: orphan.graceSeconds };
+    this.#workers.set(uid, newWorker(uid, { orphanName: orphan.fullName }, state, this.#ports));
+    this.#ports.metrics?.orphaned();
+    this.#keyed.wake(uid);
+  }
+
+  /** What the runtime has of this pod may have changed. */
+  runtimeChanged(uid: PodUid): void {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    worker.stale = true;
+    if (worker.state.step !== "finished") this.#keyed.wake(uid);
+  }
+
+  /** Something else about this pod may have changed (a probe result, a timer, the network). */
+  wake(uid: PodUid): void {
+    const worker = this.#workers.get(uid);
+    if (worker !== undefined && worker.state.step !== "finished") this.#keyed.wake(uid);
+  }
+
+  wakeAll(): void {
+    for (const uid of this.#workers.keys()) this.wake(uid);
+  }
+
+  knows(uid: PodUid): boolean {
+    return this.#workers.has(uid);
+  }
+
+  uids(): Iterable<PodUid> {
+    return this.#workers.keys();
+  }
+
+  stateOf(uid: PodUid): PodState | undefined {
+    return this.#workers.get(uid)?.state;
+  }
+
+  pods(): readonly IdentifiedPod[] {
+    return [...this.#workers.values()].flatMap(({ pod }) => pod ?? []);
+  }
+
+  /** Whether a static pod of this full name, other than the one given, has not left the node yet. */
+  isLeaving(name: string, except: PodUid | undefined): boolean {
+    return [...this.#workers.values()].some(({ uid, pod, orphanName }) => {
+      if (uid === except) return false;
+      return pod === undefined ? orphanName === name : isStaticPod(pod) && fullName(pod) === name;
+    });
+  }
+
+  /** Called when nothing is left to do for a pod that is still listed. */
+  onFinished(listener: (uid: PodUid) => void): void {
+    this.#finishedListeners.add(listener);
+  }
+
+  /** Called after a pod that nobody wants has left the node without a trace. */
+  onGone(listener: (uid: PodUid) => void): void {
+    this.#goneListeners.add(listener);
+  }
+
+  async #sync(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    worker.timer?.cancel();
+    const interrupt = new AbortController();
+    // Every container that starts or stops listens; more than ten are no leak.
+    setMaxListeners(0, interrupt.signal);
+    const stop = (): void => interrupt.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    worker.interrupt = interrupt;
+    const measured = this.#measure(worker);
+    try {
+      this.#schedule(worker, await this.#step(worker, interrupt.signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      if (interrupt.signal.aborted) this.#keyed.wake(uid);
+      else this.#schedule(worker, this.#failed(worker, error));
+    } finally {
+      signal.removeEventListener("abort", stop);
+      // A step that was under way when the agent began to stop may have set one.
+      if (signal.aborted) cancelTimers(worker);
+      worker.interrupt = undefined;
+      measured();
+    }
+  }
+
+  /** Returns what to call when the sync has ended. */
+  #measure(worker: Worker): () => void {
+    const { metrics, clock } = this.#ports;
+    if (metrics === undefined) return () => {};
+    const startedAt = clock.monotonic();
+    if (worker.synced === undefined) metrics.began(worker.pod, startedAt - worker.madeAt);
+    const operation = operationOf(worker);
+    worker.synced = worker.pod ?? "unknown";
+    return () => metrics.synced(operation, clock.monotonic() - startedAt);
+  }
+
+  async #step(worker: Worker, signal: AbortSignal): Promise<SyncOutcome> {
+    const { state, pod } = worker;
+    switch (state.step) {
+      case "running":
+        if (pod === undefined || this.#mustWaitForNamesake(worker)) return { type: "settled" };
+        return syncRunning(worker, pod, this.#ports, this.#toolsFor(worker), signal);
+      case "terminating":
+        worker.deadlineTimer?.cancel();
+        return syncTerminating(worker, state, this.#ports, signal);
+      case "terminated":
+        return syncTerminated(worker, this.#ports, signal);
+      case "finished":
+        // The API keeps a deleted pod until we have told it how the pod ended; it need not wait for the cleaning up.
+        if (!this.#isOver(worker)) for (const listener of this.#finishedListeners) listener(worker.uid);
+        if (isUnwanted(state)) await this.#clear(worker, signal);
+        if (this.#isOver(worker)) this.#leave(worker);
+        this.#wakeNamesakes(worker);
+        return { type: "settled" };
+    }
+  }
+
+  #toolsFor(worker: Worker): RunningTools {
+    const { clock, isNameUnclaimed } = this.#ports;
+    return {
+      slots: this.#slots,
+      interruptAt: (at) => {
+        worker.deadlineTimer?.cancel();
+        worker.deadlineTimer = clock.after(at - clock.now(), () => {
+          if (worker.state.step === "running") worker.interrupt?.abort(interrupted);
+          this.wake(worker.uid);
+        });
+      },
+      isNameInUse: (pod) => {
+        if (!isStaticPod(pod)) return false;
+        const name = fullName(pod);
+        const orphans = [...this.#workers.values()].filter(({ orphanName }) => orphanName === name);
+        return orphans.some(({ state }) => state.step !== "finished") || isNameUnclaimed(name);
+      },
+    };
+  }
+
+  /** Two static pods of one name never run side by side: an edited manifest starts when its old version has ended. */
+  #mustWaitForNamesake(worker: Worker): boolean {
+    const { pod } = worker;
+    if (pod === undefined || !isStaticPod(pod)) return false;
+    for (const other of this.#workers.values()) {
+      if (other === worker) return false;
+      if (other.pod !== undefined && isStaticPod(other.pod) && fullName(other.pod) === fullName(pod)) {
+        if (other.state.step !== "finished") return true;
+      }
+    }
+    return false;
+  }
+
+  /** Nobody wants the pod, and nobody waits to hear of it. */
+  #isOver({ state, uid, returning }: Worker): boolean {
+    return isUnwanted(state) && (returning !== undefined || !this.#ports.isListed(uid));
+  }
+
+  async #clear(worker: Worker, signal: AbortSignal): Promise<void> {
+    if (worker.isCleared) return;
+    await this.#clearing.run(() => this.#ports.setup.removeContent(worker.uid, signal), signal);
+    worker.isCleared = true;
+  }
+
+  #leave(worker: Worker): void {
+    const { uid, returning } = worker;
+    cancelTimers(worker);
+    this.#ports.statuses.delete(uid);
+    this.#ports.observer.forget(uid);
+    this.#ports.terminationTexts.forget(uid);
+    this.#ports.ledger.forget(uid);
+    this.#workers.delete(uid);
+    for (const listener of this.#goneListeners) listener(uid);
+    if (returning === undefined) return;
+    this.#ports.metrics?.restarted(returning);
+    this.upsert(returning);
+  }
+
+  #wakeNamesakes({ uid, pod, orphanName }: Worker): void {
+    const name = pod === undefined ? orphanName : fullName(pod);
+    for (const other of this.#workers.values()) {
+      const isNamesake = other.pod !== undefined && fullName(other.pod) === name;
+      if (isNamesake && other.uid !== uid && other.state.step === "running") this.#keyed.wake(other.uid);
+    }
+  }
+
+  #failed(worker: Worker, error: unknown): SyncOutcome {
+    const message = messageOf(error);
+    worker.stale = true;
+    this.#ports.observer.doubt(worker.uid);
+    worker.failures++;
+    // Who makes the volumes tries again at its own pace and has said why; nothing is won by being earlier.
+    if (error instanceof VolumeError && error.nextTryAt !== undefined) {
+      const at = Math.max(error.nextTryAt, this.#ports.clock.now() + soonMs);
+      return { type: "retry", at, reason: "FailedMount", message };
+    }
+    this.#ports.log.error("Pod sync failed, will be tried again", error, {
+      pod: worker.pod?.metadata.name ?? worker.uid,
+      namespace: worker.pod?.metadata.namespace ?? "",
+      tries: worker.failures,
+    });
+    const at = this.#ports.clock.now() + errorBackoffMs(worker.failures);
+    return { type: "retry", at, reason: "SyncError", message };
+  }
+
+  #schedule(worker: Worker, outcome: SyncOutcome): void {
+    const { ledger } = this.#ports;
+    switch (outcome.type) {
+      case "settled":
+        worker.roundsInARow = 0;
+        if (!this.#workers.has(worker.uid)) return;
+        ledger.block(worker.uid, undefined);
+        return;
+      case "again":
+        ledger.block(worker.uid, undefined);
+        worker.roundsInARow++;
+        // A pod that never comes to rest must not have a core of the machine for itself.
+        if (worker.roundsInARow % mostRoundsInARow === 0) this.#wakeAt(worker, this.#ports.clock.now() + restlessMs);
+        else this.#keyed.wake(worker.uid);
+        return;
+      case "retry":
+        worker.roundsInARow = 0;
+        ledger.block(worker.uid, { reason: outcome.reason, message: outcome.message, nextTryAt: outcome.at });
+        this.#wakeAt(worker, outcome.at);
+    }
+  }
+
+  #wakeAt(worker: Worker, at: number): void {
+    const { clock } = this.#ports;
+    worker.timer = clock.after(at - clock.now(), () => this.#keyed.wake(worker.uid));
+  }
+}
+
+export interface TerminateRequest {
+  readonly cause: TerminationCause;
+  readonly graceSeconds: number;
+  readonly amendStatus?: (status: PodStatus) => PodStatus;
+}
+
+const clearingAtOnce = 2;
+
+/** A pod goes on at once from container to container and from step to step; few have so many. */
+const mostRoundsInARow = 100;
+const restlessMs = 1_000;
+
+/** A try that is due is under way by then. */
+const soonMs = 100;
+
+const interrupted = new DOMException("the pod is to end", "AbortError");
+
+function operationOf({ state, pod, synced }: Worker): SyncOperation {
+  switch (state.step) {
+    case "running":
+      if (synced === undefined) return "create";
+      return synced === pod ? "sync" : "update";
+    case "terminating":
+      return "kill";
+    case "terminated":
+    case "finished":
+      return "terminated";
+  }
+}
+
+/** A timer outlives what it is for: a deadline may be years away. */
+function cancelTimers({ timer, deadlineTimer }: Worker): void {
+  timer?.cancel();
+  deadlineTimer?.cancel();
+}
+
+function isUnwanted(state: PodState): boolean {
+  return state.step !== "running" && (state.cause === "deleted" || state.cause === "orphaned");
+}
+
+function hasStopped(state: PodState): boolean {
+  return state.step === "terminated" || state.step === "finished";
+}
+
+function isShorter(before: PodState, after: PodState): boolean {
+  return before.step === "terminating" && after.step === "terminating" && after.graceSeconds < before.graceSeconds;
+}

@@ -1,0 +1,150 @@
+import type { Clock, Ledger, Logger } from "../../ground/base/index.ts";
+import type {
+  Container,
+  IdentifiedPod,
+  ObservedContainer,
+  ObservedPod,
+  PodStatus,
+  PodUid,
+  RecordPodEvent,
+  SandboxId,
+} from "../../ground/model/index.ts";
+import type { StartContainerRequest } from "../runtime/index.ts";
+import type { NodeFacts } from "../status/index.ts";
+import type { AllocatedResources } from "./allocated.ts";
+
+/** What a pod's worker needs of the rest of the agent. */
+export interface WorkerPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly observer: PodObserverPort;
+  readonly probes: ProbesPort;
+  readonly statuses: StatusPort;
+  readonly starter: StarterPort;
+  readonly killer: KillerPort;
+  readonly setup: PodSetupPort;
+  readonly memory: PodMemoryPort;
+  readonly hashOf: (container: Container) => string;
+  readonly node: () => NodeFacts;
+  readonly terminationTexts: TerminationTextsPort;
+  /** Why pods that need the pod network can't start now; undefined when it is ready. */
+  readonly networkProblem: () => string | undefined;
+  /** Whether the runtime has, or may have, a pod of this full name that nobody has claimed or begun to stop yet. */
+  readonly isNameUnclaimed: (fullName: string) => boolean;
+  readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
+  /** Whether a source still lists the pod, if only as one being deleted. */
+  readonly isListed: (uid: PodUid) => boolean;
+  /** How many pods may be starting at once. */
+  readonly startSlots: number;
+  readonly metrics?: WorkerMetrics | undefined;
+}
+
+/** Told what workers do, for metrics. */
+export interface WorkerMetrics {
+  /** The first sync of a pod begins, this long after the pod came. */
+  began(pod: IdentifiedPod | undefined, waitedMs: number): void;
+  synced(operation: SyncOperation, durationMs: number): void;
+  /** A pod that only the runtime knows is being stopped. */
+  orphaned(): void;
+  /** A pod came back under the same uid after it had been stopped. */
+  restarted(pod: IdentifiedPod): void;
+}
+
+export type SyncOperation = "create" | "update" | "sync" | "kill" | "terminated";
+
+export interface PodObserverPort {
+  latest(uid: PodUid): ObservedPod | undefined;
+  inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
+  /** What is remembered of the pod may be wrong. */
+  doubt(uid: PodUid): void;
+  forget(uid: PodUid): void;
+}
+
+/** What ended containers left as their last words. */
+export interface TerminationTextsPort {
+  /** Reads what is not known yet; resolves soon even where that takes long, and never rejects. */
+  prepare(uid: PodUid, containers: readonly ObservedContainer[]): Promise<void>;
+  of(container: ObservedContainer, uid: PodUid): string;
+  forget(uid: PodUid): void;
+}
+
+export type ProbeKind = "liveness" | "readiness" | "startup";
+export type ProbeResult = "success" | "failure" | "unknown";
+
+export interface ProbesPort {
+  ensure(pod: IdentifiedPod): void;
+  observe(pod: IdentifiedPod, observed: ObservedPod): void;
+  beginTermination(uid: PodUid): void;
+  remove(uid: PodUid): void;
+  /** undefined: the container has no such probe. */
+  result(uid: PodUid, container: ObservedContainer, kind: ProbeKind): ProbeResult | undefined;
+}
+
+export interface StatusPort {
+  get(uid: PodUid): PodStatus | undefined;
+  /** False for a status that would bring an ended container back to life; `set` refuses it. */
+  accepts(pod: IdentifiedPod, status: PodStatus): boolean;
+  set(pod: IdentifiedPod, status: PodStatus): void;
+  delete(uid: PodUid): void;
+  restore(uid: PodUid, status: PodStatus): void;
+}
+
+export interface StarterPort {
+  /** `starting` names the containers that will start in it, so that their images can be fetched meanwhile. */
+  createSandbox(
+    pod: IdentifiedPod,
+    attempt: number,
+    starting: readonly string[],
+    signal: AbortSignal,
+  ): Promise<SandboxId>;
+  /** Throws StartError with the reason users see. */
+  startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void>;
+  removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void>;
+}
+
+export interface KillerPort {
+  killContainer(
+    request: {
+      readonly pod: IdentifiedPod;
+      readonly container: ObservedContainer;
+      readonly graceSeconds: number;
+      readonly message: string | undefined;
+      readonly preStopDone: Set<string>;
+    },
+    signal: AbortSignal,
+  ): Promise<void>;
+  killPod(
+    request: {
+      readonly pod: IdentifiedPod | undefined;
+      readonly observed: ObservedPod;
+      readonly deadline: number;
+      readonly preStopDone: Set<string>;
+    },
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** What must be there before containers start, and be gone after the last one ended. */
+export interface PodSetupPort {
+  prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+  /** The pod runs, perhaps since an earlier run of the agent: what was prepared follows its present version. Never waits. */
+  keep(pod: IdentifiedPod): void;
+  release(uid: PodUid, pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void>;
+  /** Removes containers, sandboxes, logs and directories of a pod that nobody wants any more. */
+  removeContent(uid: PodUid, signal: AbortSignal): Promise<void>;
+}
+
+/** What a worker remembers across a restart of the agent. */
+export interface PodMemory {
+  readonly status?: PodStatus;
+  readonly allocated?: AllocatedResources;
+  readonly crashBackoff?: Readonly<Record<string, { readonly delayMs: number; readonly updatedAt: number }>>;
+}
+
+export interface PodMemoryPort {
+  load(uid: PodUid): PodMemory;
+  /** Resolves when it would survive the end of the agent. */
+  save(uid: PodUid, memory: PodMemory): Promise<void>;
+}

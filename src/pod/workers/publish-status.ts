@@ -1,0 +1,92 @@
+import type { IdentifiedPod, ObservedPod, PodStatus } from "../../ground/model/index.ts";
+import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
+import { planSandbox } from "./plan-sandbox.ts";
+import type { WorkerPorts } from "./ports.ts";
+import type { Worker } from "./worker.ts";
+
+/** "starting": as wanted, but containers are being started right now, so nothing has ended for good. */
+export type Teardown = "wanted" | "starting" | "stopped" | "final";
+
+/**
+ * Computes the pod's status from what is observed now, and hands it on. What is returned may say that the pod has
+ * ended while what is handed on does not yet: whoever reads of a pod's end takes it that nothing of it runs any more.
+ */
+export async function publishStatus(
+  worker: Worker,
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  teardown: Teardown,
+  ports: WorkerPorts,
+): Promise<PodStatus> {
+  const { uid } = worker;
+  await ports.terminationTexts.prepare(uid, observed.containers);
+  const isWanted = teardown === "wanted" || teardown === "starting";
+  const input: StatusInput = {
+    pod,
+    observed,
+    previous: previousStatus(ports.statuses.get(uid), pod),
+    flags: {
+      started: (container) => {
+        const result = ports.probes.result(uid, container, "startup");
+        return result === undefined || result === "success";
+      },
+      ready: (container) => {
+        const result = ports.probes.result(uid, container, "readiness");
+        return result === undefined || result === "success";
+      },
+    },
+    waitingReason: (name) => worker.waiting.get(name),
+    terminationText: (container) => ports.terminationTexts.of(container, uid),
+    node: ports.node(),
+    now: ports.clock.now(),
+    wantsResize: worker.wantsResize,
+    tornDown: !isWanted,
+    sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
+  };
+  const computed = computePodStatus(input);
+  const amended = amend(worker, computed, isWanted);
+  const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
+  if (teardown === "starting" && isOver(status)) return status;
+  const shown = withheldWhileRunning(status, input);
+  const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
+  // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
+  await ports.memory.save(uid, {
+    status: kept,
+    allocated: worker.allocated,
+    crashBackoff: worker.crashBackoff.snapshot(),
+  });
+  ports.statuses.set(pod, shown);
+  return status;
+}
+
+/**
+ * Says why the node ends the pod. Once its containers have stopped, how they ended says whether it failed, as it does
+ * for the kubelet: one that was evicted or preempted, and ended well in its grace, has succeeded. Only one that was
+ * active for too long has failed whatever it made of it.
+ */
+function amend(worker: Worker, computed: PodStatus, isWanted: boolean): PodStatus {
+  const amended = worker.amendStatus?.(computed) ?? computed;
+  const endedByItself = !isWanted && !worker.isPastDeadline && isOver(computed);
+  return endedByItself ? { ...amended, ...(computed.phase === undefined ? {} : { phase: computed.phase }) } : amended;
+}
+
+function isOver({ phase }: PodStatus): boolean {
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {
+  if (!isOver(status) || !observed.containers.some(({ state }) => state === "running")) return status;
+  const { reason: _reason, message: _message, ...rest } = status;
+  const conditions = (status.conditions ?? []).filter(({ reason }) => reason !== "TerminationByKubelet");
+  return {
+    ...rest,
+    conditions,
+    phase: previous?.phase ?? "Pending",
+    ...(previous?.reason === undefined ? {} : { reason: previous.reason }),
+    ...(previous?.message === undefined ? {} : { message: previous.message }),
+  };
+}
+
+function previousStatus(own: PodStatus | undefined, pod: IdentifiedPod): PodStatus | undefined {
+  return own === undefined ? pod.status : withForeignConditions(own, pod.status);
+}

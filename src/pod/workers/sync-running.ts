@@ -1,0 +1,219 @@
+import { isAbort } from "../../ground/base/index.ts";
+import type { IdentifiedPod, ObservedPod, PodStatus } from "../../ground/model/index.ts";
+import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
+import { errorBackoffMs } from "./error-backoff.ts";
+import { type PodPlan, planPod } from "./plan.ts";
+import { nextState } from "./pod-state.ts";
+import type { WorkerPorts } from "./ports.ts";
+import { publishStatus } from "./publish-status.ts";
+import type { StartSlots } from "./start-slots.ts";
+import type { SyncOutcome, Worker } from "./worker.ts";
+
+const networkRetryMs = 1_000;
+const nameRetryMs = 1_000;
+/** How soon users see what has become of the containers that are up while others are still being started. */
+const progressMs = 2_000;
+
+/** What a sync needs of the collection of workers it belongs to. */
+export interface RunningTools {
+  readonly slots: StartSlots;
+  /** Gives up the sync that is in progress at that time, for another one. */
+  interruptAt(at: number): void;
+  /** Whether a pod that had the name before may still be running. */
+  isNameInUse(pod: IdentifiedPod): boolean;
+}
+
+/** Brings a wanted pod closer to running: look, report, plan, act, report again. */
+export async function syncRunning(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  tools: RunningTools,
+  signal: AbortSignal,
+): Promise<SyncOutcome> {
+  const observed = await observe(worker, pod, ports, signal);
+  const status = await publishStatus(worker, pod, observed, "wanted", ports);
+  if (isOver(status)) return end(worker, pod);
+  const deadline = activeDeadline(pod, status);
+  if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
+  if (deadline !== undefined) tools.interruptAt(deadline);
+
+  const plan = makePlan(worker, pod, observed, ports);
+  if (worker.prepared || isIdle(plan)) ports.setup.keep(pod);
+  if (isIdle(plan)) return { type: "settled" };
+  if (plan.killPod && plan.sandbox.type === "none") return stopRemains(worker, pod, plan, observed, ports, signal);
+  if (plan.sandbox.type === "create" && tools.isNameInUse(pod)) {
+    const message = "the pod that had this name before has not ended yet";
+    return { type: "retry", at: ports.clock.now() + nameRetryMs, reason: "NameInUse", message };
+  }
+  const network = pod.spec.hostNetwork === true ? undefined : ports.networkProblem();
+  if (network !== undefined) {
+    const message = `network is not ready: ${network}`;
+    ports.recordEvent(pod, { type: "Warning", reason: "NetworkNotReady", message });
+    return { type: "retry", at: ports.clock.now() + networkRetryMs, reason: "NetworkNotReady", message };
+  }
+  const waitMs = plan.sandbox.type === "create" ? worker.sandboxPace.waitMs(ports.clock.monotonic()) : 0;
+  if (waitMs > 0) {
+    const message = "a sandbox was made for the pod a moment ago, and cannot be used";
+    return { type: "retry", at: ports.clock.now() + waitMs, reason: "SandboxChanged", message };
+  }
+  const act = async (): Promise<readonly ApplyFailure[]> => {
+    if (!worker.prepared) {
+      await ports.setup.prepare(pod, signal);
+      worker.prepared = true;
+    }
+    const apply = (): Promise<readonly ApplyFailure[]> => applyPlan(worker, pod, plan, observed, ports, signal);
+    // A container killed to be replaced must not be reported as ended meanwhile.
+    return plan.kills.length > 0 ? apply() : whileReporting(worker, pod, ports, signal, apply);
+  };
+  const failures = await (plan.sandbox.type === "create" ? tools.slots.run(act, signal) : act());
+  worker.stale = true;
+  const after = await observe(worker, pod, ports, signal);
+  const ended = isOver(await publishStatus(worker, pod, after, "wanted", ports));
+  if (ended) return end(worker, pod);
+  if (failures.length > 0) return retry(failures);
+  worker.failures = 0;
+  return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
+}
+
+/**
+ * Stops what is left of a pod that starts nothing any more, though its status may not call it ended. Once per state of
+ * affairs: where stopping changes nothing, doing it again at once would go on for ever.
+ */
+async function stopRemains(
+  worker: Worker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<SyncOutcome> {
+  const remains = [...observed.sandboxes, ...observed.containers].map(({ id, state }) => `${id} ${state}`).join();
+  if (remains !== worker.stoppedRemains) {
+    await applyPlan(worker, pod, plan, observed, ports, signal);
+    worker.stoppedRemains = remains;
+    return { type: "again" };
+  }
+  const isStopped = !observed.containers.some(({ state }) => state === "running" || state === "unknown");
+  if (isStopped && !observed.sandboxes.some(({ state }) => state === "ready")) return { type: "settled" };
+  worker.stoppedRemains = undefined;
+  worker.failures++;
+  const at = ports.clock.now() + errorBackoffMs(worker.failures);
+  return { type: "retry", at, reason: "SyncError", message: "the runtime does not stop what is left of the pod" };
+}
+
+/** Shows how far the pod has come for as long as the work takes: a slow image must not hide what already runs. */
+async function whileReporting<Result>(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { clock } = ports;
+  let report = Promise.resolve();
+  let isDone = false;
+  const soon = (): { cancel(): void } =>
+    clock.after(progressMs, () => {
+      report = (async () => {
+        if (worker.stale) await reportProgress(worker, pod, ports, signal);
+        if (!isDone) timer = soon();
+      })();
+    });
+  let timer = soon();
+  try {
+    return await work();
+  } finally {
+    isDone = true;
+    timer.cancel();
+    await report;
+  }
+}
+
+async function reportProgress(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await publishStatus(worker, pod, await observe(worker, pod, ports, signal), "starting", ports);
+  } catch (error) {
+    if (isAbort(error, signal)) return;
+    ports.log.debug(2, "Could not look how far a pod has come", { pod: pod.metadata.name, err: error });
+  }
+}
+
+async function observe(
+  worker: Worker,
+  pod: IdentifiedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<ObservedPod> {
+  let observed = ports.observer.latest(worker.uid);
+  if (worker.stale || observed === undefined) {
+    // Cleared first: whatever happens while we look calls for another look.
+    worker.stale = false;
+    try {
+      observed = await ports.observer.inspect(worker.uid, signal);
+    } catch (error) {
+      worker.stale = true;
+      throw error;
+    }
+  }
+  ports.probes.ensure(pod);
+  ports.probes.observe(pod, observed);
+  return observed;
+}
+
+function makePlan(worker: Worker, pod: IdentifiedPod, observed: ObservedPod, ports: WorkerPorts): PodPlan {
+  return planPod({
+    pod,
+    observed,
+    hashOf: ports.hashOf,
+    probes: {
+      liveness: (container) => ports.probes.result(worker.uid, container, "liveness"),
+      startup: (container) => ports.probes.result(worker.uid, container, "startup"),
+    },
+  });
+}
+
+function isIdle(plan: PodPlan): boolean {
+  return !plan.killPod && plan.kills.length === 0 && plan.sandbox.type !== "create" && !startsAnything(plan);
+}
+
+function isOver(status: PodStatus): boolean {
+  return status.phase === "Succeeded" || status.phase === "Failed";
+}
+
+function end(worker: Worker, pod: IdentifiedPod): SyncOutcome {
+  worker.state = nextState(worker.state, { type: "terminate", cause: "completed", graceSeconds: graceOf(pod) });
+  return { type: "again" };
+}
+
+function graceOf(pod: IdentifiedPod): number {
+  return pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
+}
+
+function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): number | undefined {
+  const { activeDeadlineSeconds } = pod.spec;
+  const startTime = status?.startTime ?? pod.status?.startTime;
+  if (activeDeadlineSeconds === undefined || startTime === undefined) return undefined;
+  // The time is cut to whole seconds, and no pod may be ended early.
+  return Date.parse(startTime) + (activeDeadlineSeconds + 1) * 1000;
+}
+
+function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
+  const message = "Pod was active on the node longer than the specified deadline";
+  ports.recordEvent(pod, { type: "Normal", reason: "DeadlineExceeded", message });
+  worker.isPastDeadline = true;
+  worker.amendStatus = (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message });
+  worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceOf(pod) });
+  return { type: "again" };
+}
+
+/** The earliest moment at which one of the failed starts may be tried again. */
+function retry(failures: readonly ApplyFailure[]): SyncOutcome {
+  const [first] = failures.toSorted((a, b) => a.nextTryAt - b.nextTryAt);
+  return { type: "retry", at: first?.nextTryAt ?? 0, reason: first?.reason ?? "", message: first?.message ?? "" };
+}

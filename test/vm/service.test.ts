@@ -63,6 +63,8 @@ test("the watchdog restarts an agent that is stuck, and no container notices", a
 
 test("after a reboot every pod comes back, once", async () => {
   await machine.reboot();
+  // Until the agent has looked at the runtime, it shows what it knew before the reboot, which was ready too.
+  await machine.until("both pods run", "[ $(ctr --namespace k8s.io tasks list | grep -c RUNNING) -eq 4 ]");
   await agent.untilReady(names);
   await assertRestarts(1);
   assert.equal((await agent.tasks()).size, 4, "two sandboxes, two containers");

@@ -80,4 +80,12 @@ export const hazards = [
     instead: "what it listens to keeps it alive; use LinkedSignal or withDeadline of ground/base/",
     allowed: {},
   },
+  {
+    name: "code of an error by hand",
+    find: each(/"code" in |as NodeJS\.ErrnoException\b/g),
+    instead: "use hasCode, isMissing or codeOf of ground/base/",
+    allowed: {
+      "ground/base/errors.ts": "is the way to ask",
+    },
+  },
 ];

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Command, CommandIo } from "./beside/cli/index.ts";
-import { defaultLogSettings, explain, LogWriter, systemClock, toDescriptor } from "./ground/base/index.ts";
+import { defaultLogSettings, explain, LogWriter, never, systemClock, toDescriptor } from "./ground/base/index.ts";
 
 const { env, pid } = process;
 const [firstWord = "", ...otherWords] = process.argv.slice(2);
@@ -134,7 +134,7 @@ function openStreams(): Pick<NodeJS.Process, "stdout" | "stderr"> {
 
 /** Ends the process once what it said is out. A log reader that stalls does not keep us, a slow pipe of the user does. */
 async function leave(code: number): Promise<void> {
-  await Promise.race([logWriter.flush(), systemClock.sleep(lastWordsWithinMs, new AbortController().signal)]);
+  await Promise.race([logWriter.flush(), systemClock.sleep(lastWordsWithinMs, never)]);
   for (const stream of openedStreams) await new Promise((resolve) => stream.write("", resolve));
   process.exit(code);
 }

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CriClient } from "../connections/cri/index.ts";
 import { readDirectoryUsage } from "../connections/host/index.ts";
-import { aFewAtOnce, type Clock, type Logger, mapAtMost, type TaskScope } from "../ground/base/index.ts";
+import { aFewAtOnce, type Clock, hasCode, type Logger, mapAtMost, type TaskScope } from "../ground/base/index.ts";
 import {
   containersOf,
   type IdentifiedPod,
@@ -106,7 +106,7 @@ async function layerBytes(
 async function bytesIn(path: string, signal: AbortSignal): Promise<bigint> {
   const { bytes } = await readDirectoryUsage(path, "all", signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return { bytes: 0 };
+    if (hasCode(error, "ENOENT")) return { bytes: 0 };
     throw error;
   });
   return BigInt(bytes);

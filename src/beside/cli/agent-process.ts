@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, savePrivateFile } from "../../ground/base/index.ts";
+import { type Clock, hasCode, savePrivateFile } from "../../ground/base/index.ts";
 import type { ApiAccess } from "./api-process.ts";
 import { LocalClient } from "./local-client.ts";
 import {
@@ -139,6 +139,5 @@ export function accessRules(api: ApiAccess | undefined): object {
 }
 
 function isNotListening(error: unknown): boolean {
-  if (!(error instanceof Error && "code" in error)) return false;
-  return error.code === "ENOENT" || error.code === "ECONNREFUSED" || error.code === "ECONNRESET";
+  return hasCode(error, "ENOENT", "ECONNREFUSED", "ECONNRESET");
 }

@@ -2,9 +2,9 @@ import { realpath } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { isAbort, messageOf } from "../../ground/base/index.ts";
+import { isAbort, isMissing, messageOf } from "../../ground/base/index.ts";
 import { type CommandIo, UsageError } from "./io.ts";
-import { isMissing, layoutOf, type MachineLayout } from "./machine/index.ts";
+import { layoutOf, type MachineLayout } from "./machine/index.ts";
 
 export const defaultStateDir = "/var/lib/nodelet";
 

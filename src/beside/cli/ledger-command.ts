@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { messageOf } from "../../ground/base/index.ts";
+import { hasCode, messageOf } from "../../ground/base/index.ts";
 import { defaultStateDir, pathFrom, reportingErrors } from "./command.ts";
 import { type Command, type CommandIo, UsageError } from "./io.ts";
 import { blameText, type LedgerAnswer, whyText } from "./ledger-text.ts";
@@ -73,5 +73,5 @@ function defaultRoot(): string {
 }
 
 function isNotThere(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ECONNREFUSED");
+  return hasCode(error, "ENOENT", "ECONNREFUSED");
 }

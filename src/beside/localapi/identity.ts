@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, savePrivateFile } from "../../ground/base/index.ts";
+import { hasCode, messageOf, savePrivateFile } from "../../ground/base/index.ts";
 import { CertificateAuthority } from "./auth/certificates.ts";
 import { TokenSigner } from "./auth/tokens.ts";
 
@@ -50,7 +50,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isMissing } from "./held-directory.ts";
+import { isMissing } from "../../ground/base/index.ts";
 import { type Mount, mountOf, readMounts } from "./mounts.ts";
 
 // Memory and the kernel's own: they answer as long as the machine does.

@@ -2,6 +2,7 @@ import { closeSync, constants, type Dir, type Dirent, fstatSync, open, readFileS
 import { opendir, readdir } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { promisify } from "node:util";
+import { isMissing } from "../../ground/base/index.ts";
 import { loadSyscalls, SyscallError } from "./syscalls.ts";
 
 // Not among Node's constants: the descriptor stands for the place in the tree, nothing is opened for reading.
@@ -202,9 +203,4 @@ export async function isMountPoint(path: string): Promise<boolean> {
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof SyscallError && error.code === code;
-}
-
-/** True for the error of a file that isn't there. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }

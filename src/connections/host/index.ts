@@ -8,7 +8,6 @@ export {
   type DirectoryEntry,
   type FileName,
   HeldDirectory,
-  isMissing,
   isMountPoint,
   openPath,
 } from "./held-directory.ts";

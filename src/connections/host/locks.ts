@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../../ground/base/index.ts";
+import { type Clock, hasCode } from "../../ground/base/index.ts";
 import { inodeEvents, loadSyscalls, SyscallError } from "./syscalls.ts";
 
 // flock could wait by itself, but then nothing could end the wait: its thread would hold up the exit of the process.
@@ -47,7 +47,7 @@ function hasEvents(fd: number): boolean {
   try {
     return readSync(fd, Buffer.alloc(4096)) > 0;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EAGAIN") return false;
+    if (hasCode(error, "EAGAIN")) return false;
     throw error;
   }
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { mapAtMost } from "../../ground/base/index.ts";
-import { type FileName, HeldDirectory, isMissing, MountCrossedError } from "./held-directory.ts";
+import { hasCode, isMissing, mapAtMost } from "../../ground/base/index.ts";
+import { type FileName, HeldDirectory, MountCrossedError } from "./held-directory.ts";
 
 /** Something is mounted where files were to be removed; nothing of it was touched. */
 export class MountInTheWayError extends Error {
@@ -84,7 +84,7 @@ async function removeEntry(
     await removeDirectory(removal, parent, name, path, depth);
   } catch (error) {
     if (isMissing(error)) return;
-    throw isCode(error, "EBUSY") ? new MountInTheWayError(path) : error;
+    throw hasCode(error, "EBUSY") ? new MountInTheWayError(path) : error;
   }
 }
 
@@ -95,7 +95,7 @@ async function isDirectoryAt(parent: HeldDirectory, name: FileName, path: string
     return true;
   } catch (error) {
     if (error instanceof MountCrossedError) throw new MountInTheWayError(path);
-    if (isCode(error, "ENOTDIR") || isCode(error, "ELOOP")) return false;
+    if (hasCode(error, "ENOTDIR") || hasCode(error, "ELOOP")) return false;
     throw error;
   }
 }
@@ -114,7 +114,7 @@ async function removeDirectory(
       return;
     } catch (error) {
       // A file system may leave out entries that move while others are removed.
-      if (!isCode(error, "ENOTEMPTY") || look === mostLooks) throw error;
+      if (!hasCode(error, "ENOTEMPTY") || look === mostLooks) throw error;
     }
   }
 }
@@ -165,11 +165,7 @@ async function moveUp(removal: Removal, place: Buffer, path: string): Promise<vo
     await rename(place, Buffer.concat([removal.held.path(holder), Buffer.from(`/${removal.inLast++}`)]));
   } catch (error) {
     // Another mount can't be moved into this one.
-    if (isCode(error, "EXDEV")) throw new MountInTheWayError(path);
+    if (hasCode(error, "EXDEV")) throw new MountInTheWayError(path);
     throw error;
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

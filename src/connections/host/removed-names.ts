@@ -1,4 +1,5 @@
 import { closeSync, readSync } from "node:fs";
+import { hasCode } from "../../ground/base/index.ts";
 import { loadSyscalls } from "./syscalls.ts";
 
 const [movedFrom, movedTo, deleted] = [0x40, 0x80, 0x200];
@@ -43,7 +44,7 @@ export class RemovedNames implements Disposable {
     try {
       return readSync(this.#fd, this.#buffer);
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "EAGAIN") return 0;
+      if (hasCode(error, "EAGAIN")) return 0;
       throw error;
     }
   }

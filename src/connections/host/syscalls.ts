@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { getSystemErrorMap } from "node:util";
-import { Limiter } from "../../ground/base/index.ts";
+import { Limiter, never } from "../../ground/base/index.ts";
 
 /**
  * The system calls that Node has no function for. Loaded on first use: the native library costs memory that commands
@@ -80,7 +80,6 @@ export function callsUnderWay(): number {
 }
 // Freeing gigabytes takes seconds; the other threads stay for everybody else.
 const unmounts = new Limiter(2);
-const never = new AbortController().signal;
 // Each that waits listens; Node would take more than ten for a leak.
 setMaxListeners(0, never);
 

@@ -1,10 +1,10 @@
 import { fstatSync } from "node:fs";
+import { hasCode, isMissing } from "../../ground/base/index.ts";
 import {
   type DirectoryEntry,
   type DirectoryReader,
   type FileName,
   type HeldDirectory,
-  isMissing,
   MountCrossedError,
 } from "./held-directory.ts";
 
@@ -239,7 +239,7 @@ async function stopReading(level: Level): Promise<void> {
 
 /** ELOOP: a link has taken its place. */
 function isGone(error: unknown): boolean {
-  return isMissing(error) || (error instanceof Error && "code" in error && error.code === "ELOOP");
+  return isMissing(error) || hasCode(error, "ELOOP");
 }
 
 function identityOf({ fd }: HeldDirectory): string {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../ground/base/index.ts";
+import { type Clock, type Timer, waitFor } from "../../ground/base/index.ts";
 
 /** What a walk through a tree of files is given: it calls `turn` before each of its steps. */
 export interface WalkTurn {
@@ -24,7 +24,7 @@ interface Walker {
 /** Walks through trees of files take turns, so that none of them keeps the others waiting however large its tree is. */
 export class WalkTurns {
   readonly #clock: Clock;
-  readonly #waiting: Walker[] = [];
+  readonly #waiting = new Set<Walker>();
   #active = 0;
 
   constructor(clock: Clock) {
@@ -44,7 +44,7 @@ export class WalkTurns {
   async #turn(walker: Walker, signal: AbortSignal): Promise<void> {
     if (walker.state === "active") {
       const now = this.#clock.monotonic();
-      if (this.#waiting.length === 0 || now - walker.since < turnMs) {
+      if (this.#waiting.size === 0 || now - walker.since < turnMs) {
         this.#watch(walker);
         return;
       }
@@ -60,17 +60,10 @@ export class WalkTurns {
       return;
     }
     walker.state = "waiting";
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(walker), 1);
-        reject(signal.reason);
-      };
-      walker.admit = () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(walker);
+    await waitFor(signal, (done) => {
+      walker.admit = done;
+      this.#waiting.add(walker);
+      return () => this.#waiting.delete(walker);
     });
   }
 
@@ -94,7 +87,7 @@ export class WalkTurns {
     if (walker.state !== "active") return;
     walker.state = "waiting";
     this.#active--;
-    const next = this.#waiting.shift();
+    const [next] = this.#waiting;
     if (next === undefined) return;
     this.#activate(next);
     next.admit();

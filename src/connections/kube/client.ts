@@ -1,4 +1,11 @@
-import { type Clock, type Logger, type TokenBucket, withDeadline } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  LinkedSignal,
+  type Logger,
+  never,
+  type TokenBucket,
+  withDeadline,
+} from "../../ground/base/index.ts";
 import type { DeleteOptions, ListMeta } from "../../ground/model/index.ts";
 import type { Credentials } from "./access/index.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
@@ -162,13 +169,11 @@ export class KubeClient {
     const request = { method: "GET", path, body: undefined } as const;
     await this.#throttle(request, signal);
     // Not withDeadline: only the beginning is limited, the stream itself lasts.
-    const opening = new AbortController();
-    const onAbort = (): void => opening.abort(signal.reason);
-    signal.addEventListener("abort", onAbort);
+    const opening = new LinkedSignal(signal);
     const timer = this.#ports.clock.after(watchOpensMs, () => opening.abort(this.#late(request, watchOpensMs)));
-    const release = (): void => signal.removeEventListener("abort", onAbort);
+    const release = (): void => opening[Symbol.dispose]();
     try {
-      if (signal.aborted) throw signal.reason;
+      signal.throwIfAborted();
       const response = await this.#sendAs(request, opening.signal);
       if (response.status !== 200) throw await this.#refusal(request, response);
       response.body.once("close", release);
@@ -264,7 +269,6 @@ export class KubeClient {
   }
 
   async #refusal({ method, path }: ClientRequest, response: HttpResponse): Promise<ApiError> {
-    const never = new AbortController().signal;
     const timer = this.#ports.clock.after(refusalMs, () => response.body.destroy(new Error("it takes too long")));
     const text = await readText(response.body, never, longestRefusal).catch(() => "");
     timer.cancel();

@@ -26,3 +26,19 @@ function explainAll({ message, errors }: AggregateError): string {
 export function isAbort(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && (error === signal.reason || (error instanceof Error && error.name === "AbortError"));
 }
+
+/** The code that the system gave an error ("ENOENT"), or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** True for an error of the system with one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  const code = codeOf(error);
+  return code !== undefined && codes.includes(code);
+}
+
+/** True for the error of a file that isn't there. */
+export function isMissing(error: unknown): boolean {
+  return hasCode(error, "ENOENT", "ENOTDIR");
+}

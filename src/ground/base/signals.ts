@@ -1,11 +1,14 @@
 import type { Clock } from "./clock.ts";
 
+/** For work that nothing ends. */
+export const never: AbortSignal = new AbortController().signal;
+
 /**
  * Calls `act` once when the signal aborts, at once where it already has. Dispose of the answer as soon as the work is
  * over: signals of a daemon live as long as it does, and whatever still listens to them is kept as long.
  */
 export function onAbort(signal: AbortSignal | undefined, act: () => void): Disposable {
-  if (signal === undefined) return deaf;
+  if (signal === undefined || signal === never) return deaf;
   if (signal.aborted) {
     act();
     return deaf;
@@ -76,5 +79,34 @@ export async function unlessAborted<Result>(work: Promise<Result>, signal: Abort
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     onAbort(signal, resolve);
+  });
+}
+
+/**
+ * Waits until `listen` calls its first argument (with the outcome) or its second (with what went wrong), or the signal
+ * aborts. What `listen` returns is called exactly once, before whoever waits goes on: there it stops listening.
+ */
+export function waitFor<Result = void>(
+  signal: AbortSignal,
+  listen: (done: (result: Result) => void, fail: (error: unknown) => void) => () => void,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    let stop: (() => void) | undefined;
+    let isOver = false;
+    const end = (settle: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      aborting[Symbol.dispose]();
+      stop?.();
+      settle();
+    };
+    const aborting = onAbort(signal, () => end(() => reject(signal.reason)));
+    stop = listen(
+      (result) => end(() => resolve(result)),
+      (error) => end(() => reject(error)),
+    );
+    // It may have been over at once, before there was anything to stop.
+    if (isOver) stop();
   });
 }

@@ -2,7 +2,9 @@ import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
 import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
 import { type Clock, systemClock } from "./clock.ts";
+import { hasCode } from "./errors.ts";
 import { Limiter } from "./limiter.ts";
+import { never } from "./signals.ts";
 
 export type AskSystem = (hostname: string) => Promise<readonly LookupAddress[]>;
 
@@ -60,7 +62,7 @@ export class SystemNames {
     }
     if (typeof outcome === "object" && !(outcome instanceof Error)) return outcome;
     // A server that says that there is no such name is believed.
-    if (outcome !== "late" && "code" in outcome && outcome.code === "ENOTFOUND") throw outcome;
+    if (hasCode(outcome, "ENOTFOUND")) throw outcome;
     const earlier = this.#known.get(hostname);
     if (earlier !== undefined) return earlier;
     throw outcome === "late" ? nameError("EAI_AGAIN", hostname) : outcome;
@@ -105,7 +107,6 @@ export class SystemNames {
   }
 }
 
-const never = new AbortController().signal;
 // Each that waits listens; Node would take more than ten for a leak.
 setMaxListeners(0, never);
 

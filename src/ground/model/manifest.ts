@@ -1,4 +1,4 @@
-import { inOwnProcess, Limiter, messageOf } from "../base/index.ts";
+import { inOwnProcess, Limiter, messageOf, never } from "../base/index.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 import type { DecodedManifest, ManifestKinds } from "./manifest-kinds.ts";
 import type { ManifestAnswer, ManifestQuestion, ReadManifest } from "./manifest-messages.ts";
@@ -43,7 +43,7 @@ async function askProcess<Answer>(input: ManifestQuestion): Promise<Answer> {
     import.meta.url,
   );
   const ask = (): Promise<ManifestAnswer> => inOwnProcess<ManifestAnswer>(entry, input, processLimits);
-  const answer = await processes.run(ask, new AbortController().signal);
+  const answer = await processes.run(ask, never);
   if ("failure" in answer) throw new Error(answer.failure);
   return answer.result as Answer;
 }

@@ -1,5 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { type Clock, isAbort, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  hasCode,
+  isAbort,
+  type Logger,
+  messageOf,
+  savePrivateFile,
+  waitFor,
+} from "../../ground/base/index.ts";
 import type { Node } from "../../ground/model/index.ts";
 
 /** How long the API server may take to show the Node before pods are judged by the one that was known last. */
@@ -36,15 +44,7 @@ export class KnownNode {
   /** Waits until a Node is known: by the API server, or as it was known last. */
   async whenKnown(signal: AbortSignal): Promise<NodeKnowledge> {
     while (this.#knowledge === undefined) {
-      await new Promise<void>((resolve, reject) => {
-        const onAbort = (): void => reject(signal.reason);
-        signal.addEventListener("abort", onAbort, { once: true });
-        const stop = this.onChange(() => {
-          stop();
-          signal.removeEventListener("abort", onAbort);
-          resolve();
-        });
-      });
+      await waitFor(signal, (done) => this.onChange(done));
     }
     return this.#knowledge;
   }
@@ -105,7 +105,7 @@ export class KnownNode {
       log.warn("Ignoring the Node on disk: it is another one's", { path, found: node?.metadata?.name, nodeName });
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
+      if (!hasCode(error, "ENOENT")) {
         log.warn("Ignoring the Node on disk", { path, err: messageOf(error) });
       }
     }

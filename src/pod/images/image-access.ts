@@ -1,4 +1,4 @@
-import { type Clock, Limiter, type Logger } from "../../ground/base/index.ts";
+import { type Clock, Limiter, type Logger, never } from "../../ground/base/index.ts";
 import { credentialHash } from "./credentials.ts";
 import type { Credential } from "./keyring.ts";
 import type { PulledRecord, PullRecords, RecordedAccount, RecordedCredentials } from "./pull-records.ts";
@@ -11,8 +11,6 @@ export type VerificationPolicy =
 
 /** Beyond this many, secrets that merely match an earlier one are no longer written down. */
 const mostRecordedSecrets = 100;
-const never = new AbortController().signal;
-
 /** Remembers with which credentials images were pulled, and asks for them before another pod uses such an image. */
 export class ImageAccess {
   readonly #policy: VerificationPolicy;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Logger, messageOf } from "../../ground/base/index.ts";
+import { type Clock, isMissing, type Logger, messageOf } from "../../ground/base/index.ts";
 import { type DockerConfig, parseDockerCfg, parseDockerConfigJson } from "./docker-config.ts";
 
 /** Where the node's own Docker credentials may lie; `homeDir` is undefined when the process has no HOME. */
@@ -50,14 +50,10 @@ export class NodeCredentials {
       try {
         return parse(await readFile(file, "utf8"));
       } catch (error) {
-        if (isAbsent(error)) continue;
+        if (isMissing(error)) continue;
         this.#log.warn("Docker credentials file ignored", { file, reason: messageOf(error) });
       }
     }
     return [];
   }
-}
-
-function isAbsent(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }

@@ -5,7 +5,7 @@ import {
   type ImageSpec,
   type PodSandboxConfig,
 } from "../../connections/cri/index.ts";
-import { type Clock, formatDuration, isAbort, messageOf, TokenBucket } from "../../ground/base/index.ts";
+import { type Clock, formatDuration, isAbort, messageOf, TokenBucket, withDeadline } from "../../ground/base/index.ts";
 import type { ImageAccess } from "./image-access.ts";
 import { joinMessages } from "./image-error.ts";
 import type { Credential } from "./keyring.ts";
@@ -127,18 +127,8 @@ export class PullAttempts {
   async #withinLimit<Result>(work: (signal: AbortSignal) => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const { longestPullMs } = this.#settings;
     if (longestPullMs === undefined) return work(signal);
-    const controller = new AbortController();
-    const onAbort = (): void => controller.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const timer = this.#ports.clock.after(longestPullMs, () =>
-      controller.abort(new PullFailure(`the pull was given up after ${formatDuration(longestPullMs)}`)),
-    );
-    try {
-      return await work(controller.signal);
-    } finally {
-      timer.cancel();
-      signal.removeEventListener("abort", onAbort);
-    }
+    const late = (): Error => new PullFailure(`the pull was given up after ${formatDuration(longestPullMs)}`);
+    return withDeadline(this.#ports.clock, longestPullMs, late, signal, work);
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, messageOf } from "../../ground/base/index.ts";
+import { hasCode, type Logger, messageOf } from "../../ground/base/index.ts";
 import type { ContainerId, PodUid } from "../../ground/model/index.ts";
 import { type ProbeStore, probeKinds, type SavedResult } from "./ports.ts";
 
@@ -28,7 +28,7 @@ export class FileProbeStore implements ProbeStore {
       // Synchronous, as a status computed before the results are known would show the pod as not ready.
       return parseResults(JSON.parse(readFileSync(path, "utf8")));
     } catch (error) {
-      if (!isMissing(error)) {
+      if (!hasCode(error, "ENOENT")) {
         this.#log.warn("Ignoring saved probe results that cannot be read", { path, error: messageOf(error) });
       }
       return undefined;
@@ -42,7 +42,7 @@ export class FileProbeStore implements ProbeStore {
       await writeFile(scratch, JSON.stringify({ version: 1, results: saved }), { mode: 0o600 });
       await rename(scratch, path);
     } catch (error) {
-      if (isMissing(error)) return;
+      if (hasCode(error, "ENOENT")) return;
       this.#log.warn("Cannot save probe results; a restart of the agent may show the pod as not ready", {
         path,
         error: messageOf(error),
@@ -63,10 +63,6 @@ export class FileProbeStore implements ProbeStore {
   #path(uid: PodUid): string {
     return join(this.#podsDirectory, uid, fileName);
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 function parseResults(document: unknown): readonly SavedResult[] {

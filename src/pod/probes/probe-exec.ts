@@ -1,4 +1,4 @@
-import { type Clock, FairLimiter, formatDuration, messageOf } from "../../ground/base/index.ts";
+import { type Clock, FairLimiter, formatDuration, messageOf, waitFor } from "../../ground/base/index.ts";
 import { goQuote, type PodUid } from "../../ground/model/index.ts";
 import { clip, outputLimitBytes, type ProbeOutcome } from "./outcome.ts";
 import type { ExecInContainer, ExecResult } from "./ports.ts";
@@ -93,26 +93,17 @@ export class ExecProber {
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<ExecResult> {
-    return new Promise((resolve, reject) => {
+    return waitFor<ExecResult>(signal, (done, fail) => {
       const cancel = new AbortController();
-      const finish = (settle: () => void): void => {
-        timer.cancel();
-        signal.removeEventListener("abort", onAbort);
-        settle();
-      };
-      const onAbort = (): void => {
-        cancel.abort(signal.reason);
-        finish(() => reject(signal.reason));
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
       const timer = this.#clock.after(timeoutMs + this.#runtimeTimeoutMs, () => {
         cancel.abort(new DOMException("the runtime did not answer", "TimeoutError"));
-        finish(() => resolve({ type: "timedOut" }));
+        done({ type: "timedOut" });
       });
-      start(cancel.signal).then(
-        (result) => finish(() => resolve(result)),
-        (error: unknown) => finish(() => reject(error)),
-      );
+      start(cancel.signal).then(done, fail);
+      return () => {
+        timer.cancel();
+        if (signal.aborted) cancel.abort(signal.reason);
+      };
     });
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, destroySession, formatDuration, messageOf } from "../../ground/base/index.ts";
+import { type Clock, destroySession, formatDuration, LinkedSignal, messageOf } from "../../ground/base/index.ts";
 import { goQuote } from "../../ground/model/index.ts";
 import { fairDeadline } from "./deadline.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
@@ -17,9 +17,7 @@ export async function probeGrpc(
 ): Promise<ProbeOutcome> {
   signal.throwIfAborted();
   const authority = joinHostPort(host, port);
-  const cancel = new AbortController();
-  const onAbort = (): void => cancel.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
+  using cancel = new LinkedSignal(signal);
   const timer = fairDeadline(clock, timeoutMs, () =>
     cancel.abort(new DOMException("the probe's time is over", "TimeoutError")),
   );
@@ -39,7 +37,6 @@ export async function probeGrpc(
     return isConnected ? callTimeout(timeoutMs) : connectTimeout(authority, timeoutMs);
   } finally {
     timer.cancel();
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

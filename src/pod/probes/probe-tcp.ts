@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import type { Clock } from "../../ground/base/index.ts";
+import { type Clock, waitFor } from "../../ground/base/index.ts";
 import { fairDeadline } from "./deadline.ts";
 import { dialErrorText, dialTimeoutText } from "./http/dial-errors.ts";
 import { hostNames } from "./http/lookup.ts";
@@ -13,26 +13,17 @@ export function probeTcp(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason);
-      return;
-    }
+  return waitFor<ProbeOutcome>(signal, (done) => {
     const over = new AbortController();
     const socket = connect({ host, port, lookup: hostNames.lookupUntil(over.signal) });
-    const finish = (settle: () => void): void => {
+    const failed = (output: string): void => done({ type: "failure", output });
+    const timer = fairDeadline(clock, timeoutMs, () => failed(dialTimeoutText(host, port)));
+    socket.once("connect", () => done({ type: "success" }));
+    socket.on("error", (error) => failed(dialErrorText(host, port, error)));
+    return () => {
       over.abort();
       timer.cancel();
-      signal.removeEventListener("abort", onAbort);
       socket.destroy();
-      settle();
     };
-    const onAbort = (): void => finish(() => reject(signal.reason));
-    const timer = fairDeadline(clock, timeoutMs, () =>
-      finish(() => resolve({ type: "failure", output: dialTimeoutText(host, port) })),
-    );
-    signal.addEventListener("abort", onAbort, { once: true });
-    socket.once("connect", () => finish(() => resolve({ type: "success" })));
-    socket.on("error", (error) => finish(() => resolve({ type: "failure", output: dialErrorText(host, port, error) })));
   });
 }

@@ -1,6 +1,7 @@
 import { constants, mkdir, open, readdir, readFile, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { hasCode } from "../../ground/base/index.ts";
 
 /** Port: the kernel's cgroup file system. Errors carry the kernel's code (ENOENT, EBUSY, ...). */
 export interface CgroupFiles {
@@ -23,7 +24,7 @@ export const kernelCgroupFiles: CgroupFiles = {
     try {
       await mkdir(path, { mode: anyoneReads });
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
+      if (!hasCode(error, "EEXIST")) throw error;
     }
   },
   removeDirectory: (path) => rmdir(path),
@@ -53,10 +54,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
-    if (codeOf(error) !== "ESRCH") throw error;
+    if (!hasCode(error, "ESRCH")) throw error;
   }
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }

@@ -1,9 +1,9 @@
 import { dirname, join } from "node:path";
 import type { CgroupLayout } from "../../connections/host/index.ts";
-import { aFewAtOnce, type Clock, mapAtMost, messageOf, settleAtMost } from "../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, hasCode, mapAtMost, messageOf, settleAtMost } from "../../ground/base/index.ts";
 import { isKept } from "./cgroup-compare.ts";
 import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
-import { type CgroupFiles, codeOf } from "./cgroup-files.ts";
+import type { CgroupFiles } from "./cgroup-files.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type CgroupWrite, cgroupWrites } from "./cgroup-writes.ts";
 
@@ -123,7 +123,7 @@ export class CgroupTree implements CgroupDriver {
         if (!isKept(write, found, mode)) return false;
       } catch (error) {
         // What cannot be read is tried to be written, and that tells what is wrong.
-        if (!(write.optional && codeOf(error) === "ENOENT")) return false;
+        if (!(write.optional && hasCode(error, "ENOENT"))) return false;
       }
     }
     return true;
@@ -148,7 +148,7 @@ export class CgroupTree implements CgroupDriver {
         const kept = (await this.#files.read(target)).trim();
         if (kept !== text) throw new Error(`wrote ${text}, the kernel kept ${kept}`);
       } catch (error) {
-        if (!(optional && codeOf(error) === "ENOENT")) failure ??= new CgroupValueError(file, path, error);
+        if (!(optional && hasCode(error, "ENOENT"))) failure ??= new CgroupValueError(file, path, error);
       }
     }
     return failure;
@@ -178,9 +178,9 @@ export class CgroupTree implements CgroupDriver {
         await this.#files.removeDirectory(directory);
         return;
       } catch (error) {
-        if (codeOf(error) === "ENOENT") return;
+        if (hasCode(error, "ENOENT")) return;
         // A process that has just ended still counts for a moment.
-        if (codeOf(error) !== "EBUSY" || attempt === removalAttempts) throw error;
+        if (!hasCode(error, "EBUSY") || attempt === removalAttempts) throw error;
         // What the runtime has forgotten, as it may when it is killed or its caller leaves, nobody else would ever end.
         if (processes === "kill" && attempt >= killFromAttempt) await this.#files.killProcesses(directory);
       }
@@ -193,7 +193,7 @@ export class CgroupTree implements CgroupDriver {
     try {
       return await this.#files.directories(directory);
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return undefined;
+      if (hasCode(error, "ENOENT")) return undefined;
       throw error;
     }
   }
@@ -208,7 +208,7 @@ export class CgroupTree implements CgroupDriver {
       const needed = neededV2.filter((name) => controllers.includes(name));
       return needed.every((name) => present.includes(name)) ? "complete" : "partial";
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return "missing";
+      if (hasCode(error, "ENOENT")) return "missing";
       throw new CgroupError("look at", path, error);
     }
   }
@@ -239,7 +239,7 @@ export class CgroupTree implements CgroupDriver {
       await this.#files.makeDirectory(directory);
     } catch (error) {
       const isTop = this.#hierarchies.some(({ mountPoint }) => mountPoint === directory);
-      if (codeOf(error) !== "ENOENT" || isTop) throw error;
+      if (!hasCode(error, "ENOENT") || isTop) throw error;
       await this.#makeWithParents(dirname(directory));
       await this.#files.makeDirectory(directory);
     }

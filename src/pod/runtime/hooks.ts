@@ -1,4 +1,13 @@
-import { type Clock, cutBytes, cutText, type Ledger, messageOf, type TaskScope } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  cutBytes,
+  cutText,
+  type Ledger,
+  LinkedSignal,
+  messageOf,
+  type TaskScope,
+  waitFor,
+} from "../../ground/base/index.ts";
 import {
   type Container,
   type ContainerId,
@@ -78,21 +87,18 @@ export class LifecycleHooks {
     if (handler === undefined) return;
     signal.throwIfAborted();
     this.#ports.scope.signal.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
+    await waitFor(signal, (done, fail) => {
       this.#ports.scope.spawn(`preStop ${run.container.name}`, async (scopeSignal) => {
         try {
           const result = await this.#recorded(run, "preStop", () => this.run(handler, run, scopeSignal));
           if (result.type === "failed") this.#warn(run, "FailedPreStopHook", "PreStopHook failed");
-          resolve();
+          done();
         } catch (error) {
           // For whoever waits; when nobody does any more, the container is being stopped and the hook is history.
-          reject(error);
-        } finally {
-          signal.removeEventListener("abort", onAbort);
+          fail(error);
         }
       });
+      return () => {};
     });
   }
 
@@ -181,12 +187,7 @@ export class LifecycleHooks {
   }
 
   async #sleep(seconds: number, run: HookRun, signal: AbortSignal): Promise<HookResult> {
-    const cut = new AbortController();
-    const onAbort = (): void => cut.abort(signal.reason);
-    const onEnded = (): void => cut.abort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    run.containerEnded?.addEventListener("abort", onEnded, { once: true });
-    if (run.containerEnded?.aborted) cut.abort();
+    using cut = new LinkedSignal(signal, run.containerEnded);
     try {
       await this.#ports.clock.sleep(seconds * 1000, cut.signal);
       return { type: "done" };
@@ -195,9 +196,6 @@ export class LifecycleHooks {
       this.#ports.onNotable?.("sleep cut short");
       const error = failure(run, "container terminated before sleep hook finished");
       return { type: "failed", message: `Sleep lifecycle hook (${seconds}) ${error}` };
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-      run.containerEnded?.removeEventListener("abort", onEnded);
     }
   }
 

@@ -1,5 +1,13 @@
 import { CriError, type RuntimeService } from "../../connections/cri/index.ts";
-import { aFewAtOnce, type Clock, type Ledger, type Logger, messageOf, settleAtMost } from "../../ground/base/index.ts";
+import {
+  aFewAtOnce,
+  type Clock,
+  type Ledger,
+  type Logger,
+  messageOf,
+  settleAtMost,
+  withDeadline,
+} from "../../ground/base/index.ts";
 import {
   type Container,
   containersOf,
@@ -131,19 +139,16 @@ export class ContainerKiller {
     signal: AbortSignal,
     work: (until: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    const controller = new AbortController();
-    const onAbort = (): void => controller.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const timer = this.#ports.clock.after(deadline - this.#ports.clock.monotonic(), () =>
-      controller.abort(new DOMException("the termination grace is over", "AbortError")),
-    );
+    const { clock } = this.#ports;
+    let isLate = false;
+    const late = (): DOMException => {
+      isLate = true;
+      return new DOMException("the termination grace is over", "AbortError");
+    };
     try {
-      await work(controller.signal);
+      await withDeadline(clock, deadline - clock.monotonic(), late, signal, work);
     } catch (error) {
-      if (signal.aborted || !controller.signal.aborted) throw error;
-    } finally {
-      timer.cancel();
-      signal.removeEventListener("abort", onAbort);
+      if (signal.aborted || !isLate) throw error;
     }
   }
 }

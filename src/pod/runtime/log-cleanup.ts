@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { HeldDirectory, removeTreeIn } from "../../connections/host/index.ts";
-import { messageOf } from "../../ground/base/index.ts";
+import { isMissing, messageOf } from "../../ground/base/index.ts";
 import { containerIdOfLegacyLog, legacyLogName, uidOfLogDirectory } from "./mapping/index.ts";
 
 export interface LogDirectories {
@@ -146,8 +146,4 @@ async function unlinkIfThere(path: string): Promise<void> {
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }

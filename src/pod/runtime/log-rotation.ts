@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { RuntimeService } from "../../connections/cri/index.ts";
-import { type Clock, isAbort, type Logger, mapAtMost, Pause } from "../../ground/base/index.ts";
+import { type Clock, hasCode, isAbort, type Logger, mapAtMost, Pause } from "../../ground/base/index.ts";
 import { rotateLog } from "./rotate-log.ts";
 
 export interface LogRotationSettings {
@@ -118,7 +118,7 @@ export class LogRotation {
     try {
       return (await stat(log.path)).size;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
       await this.#reopen(log, signal);
       return (await stat(log.path)).size;
     }

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { removeTree } from "../../connections/host/index.ts";
+import { hasCode } from "../../ground/base/index.ts";
 import { type RotatedLog, rotatedLogs, rotationStamp } from "../../ground/model/index.ts";
 
 export interface Rotation {
@@ -89,8 +90,7 @@ async function openRegularFile(path: string): Promise<FileHandle | undefined> {
     await file.close();
     return undefined;
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ELOOP" || error.code === "ENXIO"))
-      return undefined;
+    if (hasCode(error, "ELOOP", "ENXIO")) return undefined;
     throw error;
   }
 }

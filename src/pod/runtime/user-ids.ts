@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, saveFile } from "../../ground/base/index.ts";
+import { isMissing, messageOf, saveFile } from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
 import type { IdRange } from "./mapping/index.ts";
 
@@ -132,8 +132,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
-      return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

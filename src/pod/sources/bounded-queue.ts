@@ -1,9 +1,11 @@
+import { waitFor } from "../../ground/base/index.ts";
+
 /** First in, first out, at most `capacity` items: whoever puts into a full queue waits until someone takes. */
 export class BoundedQueue<Item> {
   readonly #capacity: number;
   readonly #items: Item[] = [];
-  readonly #takers: (() => void)[] = [];
-  readonly #putters: (() => void)[] = [];
+  readonly #takers = new Set<() => void>();
+  readonly #putters = new Set<() => void>();
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -18,30 +20,26 @@ export class BoundedQueue<Item> {
     // Once woken, finish even if aborted meanwhile: another waiter's wake must not get lost.
     while (this.#items.length >= this.#capacity) await waitIn(this.#putters, signal);
     this.#items.push(item);
-    this.#takers.shift()?.();
+    wakeFirst(this.#takers);
   }
 
   async take(signal: AbortSignal): Promise<Item> {
     signal.throwIfAborted();
     while (this.#items.length === 0) await waitIn(this.#takers, signal);
     const item = this.#items.shift() as Item;
-    this.#putters.shift()?.();
+    wakeFirst(this.#putters);
     return item;
   }
 }
 
-async function waitIn(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const wake = (): void => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    };
-    const onAbort = (): void => {
-      waiting.splice(waiting.indexOf(wake), 1);
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    waiting.push(wake);
+function wakeFirst(waiting: ReadonlySet<() => void>): void {
+  const [first] = waiting;
+  first?.();
+}
+
+async function waitIn(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
+  await waitFor(signal, (done) => {
+    waiting.add(done);
+    return () => waiting.delete(done);
   });
 }

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { type Clock, systemNames } from "../../ground/base/index.ts";
+import { type Clock, systemNames, withDeadline } from "../../ground/base/index.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -24,21 +24,14 @@ const privateHeaders: ReadonlySet<string> = new Set(["authorization", "www-authe
 
 /** One GET with redirects, within the time limit. Rejects with a message that names what went wrong. */
 export async function httpGet(get: HttpGet, clock: Clock, signal: AbortSignal): Promise<HttpAnswer> {
-  signal.throwIfAborted();
-  const stop = new AbortController();
-  const onAbort = (): void => stop.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  const timer = clock.after(get.timeoutMs, () => {
-    stop.abort(new Error(`no complete answer within ${get.timeoutMs / 1000} s`));
+  const late = (): Error => new Error(`no complete answer within ${get.timeoutMs / 1000} s`);
+  return withDeadline(clock, get.timeoutMs, late, signal, async (bounded) => {
+    try {
+      return await follow(get, bounded);
+    } catch (error) {
+      throw bounded.aborted ? bounded.reason : error;
+    }
   });
-  try {
-    return await follow(get, stop.signal);
-  } catch (error) {
-    throw stop.signal.aborted ? stop.signal.reason : error;
-  } finally {
-    timer.cancel();
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 async function follow({ url, headers, maxBytes }: HttpGet, signal: AbortSignal): Promise<HttpAnswer> {

@@ -1,7 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { lstat, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../../ground/base/index.ts";
+import { hasCode, messageOf } from "../../ground/base/index.ts";
 import { maxManifestBytes } from "../../ground/model/index.ts";
 
 /** What stands at the path that was given for manifests. */
@@ -96,8 +96,4 @@ export async function readManifest(path: string): Promise<Uint8Array | Unreadabl
   } catch (error) {
     return { reason: messageOf(error) };
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

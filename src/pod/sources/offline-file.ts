@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type Clock, type Logger, messageOf, Pause, savePrivateFile } from "../../ground/base/index.ts";
+import { type Clock, hasCode, type Logger, messageOf, Pause, savePrivateFile } from "../../ground/base/index.ts";
 import { type IdentifiedPod, isPlainUid, type Pod } from "../../ground/model/index.ts";
 import type { OfflineList } from "./offline-rules.ts";
 
@@ -70,7 +70,7 @@ export class OfflineFile {
       const { pods, ended, confirmedAt, nodeUid } = parsed as SavedList;
       return { pods: pods.filter(isIdentified), ended, confirmedAtMs: Date.parse(confirmedAt), nodeUid };
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
+      if (!hasCode(error, "ENOENT")) {
         this.#log.warn("Ignoring the list of the API's pods on disk", { path: this.#path, err: messageOf(error) });
       }
       return undefined;

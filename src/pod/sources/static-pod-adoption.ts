@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
+import { hasCode, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
 import { configHashAnnotation, containerHash, deepFreeze, type IdentifiedPod } from "../../ground/model/index.ts";
 import type { StartedPod } from "./started-pod.ts";
 
@@ -31,7 +31,7 @@ export class StaticPodAdoption {
       if (!isTextByText(saved)) throw new Error(`found ${typeof saved}, want an object from UID to UID`);
       this.#adopted = new Map(Object.entries(saved));
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+      if (hasCode(error, "ENOENT")) return;
       this.#log.warn("Cannot read which static pods were taken over from another agent; going on without", {
         path: this.#path,
         reason: messageOf(error),

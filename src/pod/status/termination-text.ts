@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { messageOf } from "../../ground/base/index.ts";
+import { hasCode, messageOf } from "../../ground/base/index.ts";
 import type { ObservedContainer, PodUid } from "../../ground/model/index.ts";
 
 const fileBytes = 4096;
@@ -19,7 +19,7 @@ export async function readTerminationText(uid: PodUid, container: ObservedContai
     try {
       text = (await readEnd(file, fileBytes)).content.toString();
     } catch (error) {
-      if (!isMissing(error)) return `Error on reading termination log ${path}: ${messageOf(error)}`;
+      if (!hasCode(error, "ENOENT")) return `Error on reading termination log ${path}: ${messageOf(error)}`;
     }
   }
   const wantsLog = policy === "FallbackToLogsOnError" && text === "";
@@ -27,7 +27,7 @@ export async function readTerminationText(uid: PodUid, container: ObservedContai
   try {
     return lastWords(await readEnd(container.logPath, logTailBytes));
   } catch (error) {
-    return isMissing(error) ? "" : `Error on reading termination message from logs: ${messageOf(error)}`;
+    return hasCode(error, "ENOENT") ? "" : `Error on reading termination message from logs: ${messageOf(error)}`;
   }
 }
 
@@ -77,8 +77,4 @@ async function readEnd(path: string, limit: number): Promise<FileEnd> {
   } finally {
     await file.close();
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

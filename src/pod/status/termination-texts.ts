@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { allEnded, type Clock, Limiter } from "../../ground/base/index.ts";
+import { allEnded, type Clock, Limiter, never } from "../../ground/base/index.ts";
 import type { ContainerId, ObservedContainer, PodUid } from "../../ground/model/index.ts";
 
 /** All file access of the process shares four threads; a disk that hangs may have half of them, and no more. */
@@ -102,7 +102,6 @@ interface Reading {
   done: Promise<void> | undefined;
 }
 
-const never = new AbortController().signal;
 // Everybody who waits for a turn listens; more than ten are no leak.
 setMaxListeners(0, never);
 

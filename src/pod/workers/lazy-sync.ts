@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { type Clock, type Logger, messageOf, syncDirectory, type TaskScope } from "../../ground/base/index.ts";
+import { type Clock, hasCode, type Logger, messageOf, syncDirectory, type TaskScope } from "../../ground/base/index.ts";
 
 /**
  * How long what was written may be in the kernel's memory alone. Short beside the kernel's own half minute, and long
@@ -53,7 +53,7 @@ export class LazySync {
       await (this.#options.sync ?? syncDirectory)(path);
     } catch (error) {
       // Removed with its pod.
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+      if (hasCode(error, "ENOENT")) return;
       this.#options.log.warn("Could not sync; a loss of power may take this back", { path, error: messageOf(error) });
     }
   }

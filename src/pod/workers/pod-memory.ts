@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Logger, saveFile } from "../../ground/base/index.ts";
+import { hasCode, type Logger, saveFile } from "../../ground/base/index.ts";
 import type { PodStatus, PodUid } from "../../ground/model/index.ts";
 import { LazySync, type LazySyncOptions } from "./lazy-sync.ts";
 import type { PodMemory, PodMemoryPort } from "./ports.ts";
@@ -31,7 +31,7 @@ export class PodMemoryFiles implements PodMemoryPort {
       if (isObject(parsed)) return asMemory(parsed);
       this.#log.warn("Ignoring a pod memory file that is not an object; the pod's past is lost", { path });
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) {
+      if (!hasCode(error, "ENOENT")) {
         this.#log.warn("Ignoring a pod memory file that can't be read; the pod's past is lost", { path, err: error });
       }
     }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { isMissing } from "../../../ground/base/index.ts";
 import { run } from "./command.ts";
-import { isMissing } from "./files.ts";
 import { buildImage, type ImageRecipe, type OciImage } from "./oci-image.ts";
 import type { TarEntry } from "./tar.ts";
 

@@ -1,7 +1,6 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Clock } from "../../../ground/base/index.ts";
-import { isMissing } from "./files.ts";
+import { type Clock, hasCode, isMissing, never } from "../../../ground/base/index.ts";
 import { readMounts } from "./mounts.ts";
 import { signalPid } from "./processes.ts";
 
@@ -49,7 +48,7 @@ export async function removeCgroup(path: string, clock: Clock): Promise<void> {
     const left = await removeDirectories(path);
     if (left.length === 0) return;
     if (clock.monotonic() >= deadline) throw new Error(`cannot remove cgroup ${left.join(", ")}: it stays busy`);
-    await clock.sleep(20, new AbortController().signal);
+    await clock.sleep(20, never);
   }
 }
 
@@ -88,8 +87,4 @@ async function readIfPresent(path: string): Promise<string | undefined> {
     if (isMissing(error) || hasCode(error, "ENODEV") || hasCode(error, "EOPNOTSUPP")) return undefined;
     throw error;
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,8 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-}
+import { isMissing } from "../../../ground/base/index.ts";
 
 /** The names in a directory; none when it does not exist. */
 export async function listDir(path: string): Promise<readonly string[]> {

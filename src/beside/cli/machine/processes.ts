@@ -2,8 +2,7 @@ import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { basename } from "node:path";
 import { kill } from "node:process";
-import type { Clock } from "../../../ground/base/index.ts";
-import { isMissing } from "./files.ts";
+import { type Clock, hasCode, isMissing, never } from "../../../ground/base/index.ts";
 import type { MachineLayout } from "./layout.ts";
 
 /** A process that cannot be mistaken for a later one with the same number: the start time goes with it. */
@@ -97,7 +96,7 @@ export function signalPid(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     kill(pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    if (!hasCode(error, "ESRCH")) throw error;
   }
 }
 
@@ -117,7 +116,7 @@ export async function endsWithin(process: ProcessIdentity, ms: number, clock: Cl
   const deadline = clock.monotonic() + ms;
   while (await isRunning(process)) {
     if (clock.monotonic() >= deadline) return false;
-    await clock.sleep(20, new AbortController().signal);
+    await clock.sleep(20, never);
   }
   return true;
 }
@@ -141,9 +140,9 @@ async function readProc(path: string): Promise<string> {
 }
 
 function isNotOurs(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
+  return hasCode(error, "EACCES", "EPERM");
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ESRCH";
+  return hasCode(error, "ESRCH");
 }

@@ -1,6 +1,6 @@
 import { readlink, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { aFewAtOnce, type Clock, mapAtMost } from "../../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, mapAtMost, never } from "../../../ground/base/index.ts";
 import { cgroupPids, removeCgroup } from "./cgroups.ts";
 import { criRemoveSandbox, criSandboxes } from "./cri-calls.ts";
 import { listDir, readIfPresent } from "./files.ts";
@@ -89,8 +89,7 @@ async function endContainers(
   if (graceMs > 0) {
     for (const pid of await running()) signalPid(pid, "SIGTERM");
     const deadline = clock.monotonic() + graceMs;
-    while ((await running()).length > 0 && clock.monotonic() < deadline)
-      await clock.sleep(50, new AbortController().signal);
+    while ((await running()).length > 0 && clock.monotonic() < deadline) await clock.sleep(50, never);
   }
   for (const pid of await running()) signalPid(pid, "SIGKILL");
 }

@@ -1,4 +1,4 @@
-import { mapAtMost } from "../../../ground/base/index.ts";
+import { mapAtMost, withDeadline } from "../../../ground/base/index.ts";
 import { methodNotAllowed, notFound, type Subject } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
@@ -61,21 +61,16 @@ async function summaryOf(
   identity: KeyPair,
   call: Pick<SpecialCall, "clientLeft">,
 ): Promise<unknown> {
-  const enough = new AbortController();
-  const timer = world.clock.after(summaryWithinMs, () => enough.abort());
-  const left = call.clientLeft();
-  const leave = (): void => enough.abort();
-  left.addEventListener("abort", leave);
+  const late = (): Error => new Error("the kubelet gave no figures in time");
   try {
-    const target = kubeletTarget(world, node.metadata.name ?? "", "/stats/summary");
-    const response = await forward(target, { method: "GET", headers: {} }, identity, enough.signal);
-    const text = await readUpTo(response, mostSummaryBytes);
-    return response.statusCode === 200 ? JSON.parse(text) : undefined;
+    return await withDeadline(world.clock, summaryWithinMs, late, call.clientLeft(), async (signal) => {
+      const target = kubeletTarget(world, node.metadata.name ?? "", "/stats/summary");
+      const response = await forward(target, { method: "GET", headers: {} }, identity, signal);
+      const text = await readUpTo(response, mostSummaryBytes);
+      return response.statusCode === 200 ? JSON.parse(text) : undefined;
+    });
   } catch {
     return undefined;
-  } finally {
-    timer.cancel();
-    left.removeEventListener("abort", leave);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, messageOf, type Timer } from "../../../ground/base/index.ts";
+import { type Clock, messageOf, onAbort, type Timer } from "../../../ground/base/index.ts";
 import { Authentication } from "./authentication.ts";
 import { BusCallError, BusLostError } from "./errors.ts";
 import { MessageStream } from "./message-stream.ts";
@@ -54,9 +54,8 @@ export class BusConnection {
     signal.throwIfAborted();
     const transport = openSocket(socketPath);
     const connection = new BusConnection(transport, clock);
-    const onAbort = (): void => connection.close("no longer needed");
-    signal.addEventListener("abort", onAbort, { once: true });
-    connection.onEnd(() => signal.removeEventListener("abort", onAbort));
+    const ending = onAbort(signal, () => connection.close("no longer needed"));
+    connection.onEnd(() => ending[Symbol.dispose]());
     let timer: Timer | undefined;
     try {
       await new Promise<void>((resolve, reject) => {

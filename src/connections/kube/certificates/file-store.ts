@@ -1,6 +1,6 @@
 import { lstat, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type Clock, type Logger, messageOf, saveFile, syncDirectory } from "../../../ground/base/index.ts";
+import { type Clock, hasCode, type Logger, messageOf, saveFile, syncDirectory } from "../../../ground/base/index.ts";
 import { type KeptCertificate, keptCertificate } from "./facts.ts";
 
 export interface FileStoreSettings {
@@ -76,7 +76,7 @@ export class CertificateFileStore {
     try {
       if ((await lstat(path)).isSymbolicLink()) return true;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+      if (hasCode(error, "ENOENT")) return false;
       throw error;
     }
     throw new Error(`expected "${path}" to be a symlink but it is a file`);

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
-import { type Clock, type Logger, messageOf, saveFile } from "../../../ground/base/index.ts";
+import { type Clock, codeOf, type Logger, messageOf, saveFile } from "../../../ground/base/index.ts";
 import { type ClusterAccess, LiveMaterial, loadKubeconfig } from "../access/index.ts";
 import { certificatesIn } from "./facts.ts";
 
@@ -13,7 +13,7 @@ export async function hasValidCertificate(file: string, ports: { readonly clock:
   try {
     why = await problemOf(await loadKubeconfig(file), clock);
   } catch (error) {
-    const code = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined)?.code : undefined;
+    const code = error instanceof Error ? codeOf(error.cause) : undefined;
     if (code !== undefined && code !== "ENOENT") throw error;
     why = messageOf(error);
   }

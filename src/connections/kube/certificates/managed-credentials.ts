@@ -1,4 +1,4 @@
-import type { Clock } from "../../../ground/base/index.ts";
+import { type Clock, waitFor } from "../../../ground/base/index.ts";
 import { type ClientCertificate, CredentialError, type Credentials, certificateId } from "../access/credentials.ts";
 import type { KeptCertificate } from "./facts.ts";
 import type { CertificateManager } from "./manager.ts";
@@ -43,18 +43,13 @@ export class ManagedCredentials implements Credentials {
 
   /** Resolves when a certificate has come, or when it is no use to wait longer. */
   #arrival(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const finish = (settle: () => void): void => {
+    return waitFor(signal, (done) => {
+      const stop = this.#manager.onChange(done);
+      const timer = this.#clock.after(patienceMs, done);
+      return () => {
         stop();
         timer.cancel();
-        signal.removeEventListener("abort", onAbort);
-        settle();
       };
-      const onAbort = (): void => finish(() => reject(signal.reason));
-      const stop = this.#manager.onChange(() => finish(resolve));
-      const timer = this.#clock.after(patienceMs, () => finish(resolve));
-      signal.addEventListener("abort", onAbort, { once: true });
     });
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../../ground/base/index.ts";
+import { type Clock, isAbort, LinkedSignal, type Logger, messageOf, Pause } from "../../../ground/base/index.ts";
 import { jsonEqual } from "../../../ground/model/index.ts";
 import { type CertificateTemplate, covers, type KeptCertificate } from "./facts.ts";
 import type { CertificateFileStore } from "./file-store.ts";
@@ -67,7 +67,7 @@ export class CertificateManager implements CertificateFigures {
   /** When the kept certificate is to be replaced. */
   #dueAt = 0;
   #lastTemplate: CertificateTemplate | undefined;
-  #attempt: { readonly template: CertificateTemplate; readonly controller: AbortController } | undefined;
+  #attempt: { readonly template: CertificateTemplate; readonly stop: LinkedSignal } | undefined;
   #failures = 0;
   #renewErrors = 0;
   #serverAnswers = false;
@@ -129,9 +129,7 @@ export class CertificateManager implements CertificateFigures {
     if (jsonEqual(template, this.#lastTemplate)) return;
     this.#lastTemplate = template;
     if (template !== undefined && this.#attempt !== undefined && !covers(this.#attempt.template, template)) {
-      this.#attempt.controller.abort(
-        new DOMException("the certificate is to name something else by now", "AbortError"),
-      );
+      this.#attempt.stop.abort(new DOMException("the certificate is to name something else by now", "AbortError"));
     }
     this.#pause.cutShort();
   }
@@ -153,19 +151,17 @@ export class CertificateManager implements CertificateFigures {
   async #replace(template: CertificateTemplate, signal: AbortSignal): Promise<void> {
     const { log, random } = this.#ports;
     const { name } = this.#use;
-    const controller = new AbortController();
-    const onAbort = (): void => controller.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#attempt = { template, controller };
+    using attempt = new LinkedSignal(signal);
+    this.#attempt = { template, stop: attempt };
     try {
-      await this.#rotate(template, controller.signal);
+      await this.#rotate(template, attempt.signal);
       this.#failures = 0;
     } catch (error) {
       if (signal.aborted) {
         if (isAbort(error, signal)) return;
         throw error;
       }
-      if (controller.signal.aborted) return;
+      if (attempt.signal.aborted) return;
       this.#failures++;
       this.#renewErrors++;
       const waitMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), longestRetryMs) * (1 + random() * retryJitter);
@@ -173,7 +169,6 @@ export class CertificateManager implements CertificateFigures {
       await this.#pause.wait(waitMs, signal);
     } finally {
       this.#attempt = undefined;
-      signal.removeEventListener("abort", onAbort);
     }
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, isAbort, type Logger, messageOf } from "../../../ground/base/index.ts";
+import { type Clock, isAbort, type Logger, messageOf, onAbort } from "../../../ground/base/index.ts";
 import type { Event, ObjectReference, PodEvent, RecordNodeEvent, RecordPodEvent } from "../../../ground/model/index.ts";
 import { ApiError, isNotFound } from "../api-error.ts";
 import type { KubeClient } from "../client.ts";
@@ -44,20 +44,15 @@ export class EventRecorder {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const onAbort = (): void => this.#wake?.();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      while (!signal.aborted) {
-        const next = this.#queue.shift();
-        if (next !== undefined) await this.#deliver(next, signal);
-        else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        }
+    using _ = onAbort(signal, () => this.#wake?.());
+    while (!signal.aborted) {
+      const next = this.#queue.shift();
+      if (next !== undefined) await this.#deliver(next, signal);
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
       }
-    } finally {
-      signal.removeEventListener("abort", onAbort);
     }
   }
 

@@ -1,4 +1,4 @@
-import { isAbort, type TaskScope } from "../../../ground/base/index.ts";
+import { isAbort, onAbort, type TaskScope } from "../../../ground/base/index.ts";
 import { type KubeObject, pathOf, type Resource } from "../resources.ts";
 import { Informer, type ListWatchPorts, withoutManagedFields } from "../watch/index.ts";
 
@@ -64,8 +64,7 @@ export class ObjectWatches {
     informer.onChange((change) => tell(change.type === "deleted" ? undefined : change.object));
     this.#scope.spawn(`watch ${path}`, async (signal) => {
       const { stop } = entry;
-      const onAbort = (): void => stop.abort(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
+      using _ = onAbort(signal, () => stop.abort(signal.reason));
       try {
         const tellAbsence = async (): Promise<void> => {
           await informer.synced(stop.signal);
@@ -74,8 +73,6 @@ export class ObjectWatches {
         await Promise.all([informer.run(stop.signal), tellAbsence()]);
       } catch (error) {
         if (!isAbort(error, stop.signal)) throw error;
-      } finally {
-        signal.removeEventListener("abort", onAbort);
       }
     });
     this.#entries.set(path, entry);

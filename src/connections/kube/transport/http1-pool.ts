@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { Agent, type ClientRequest, type ClientRequestArgs, request as startRequest } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { type Clock, messageOf, type Timer } from "../../../ground/base/index.ts";
+import { type Clock, messageOf, onAbort, type Timer } from "../../../ground/base/index.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
 
 /** Connections that are kept open between requests, for a server (or a setting) without HTTP/2. */
@@ -44,13 +44,12 @@ export class Http1Pool implements Connection {
         agent: this.#agent,
       });
       this.#active.add(request);
-      const onAbort = (): void => {
+      const aborting = onAbort(signal, () => {
         reject(signal.reason);
         request.destroy();
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
+      });
       request.on("close", () => {
-        signal.removeEventListener("abort", onAbort);
+        aborting[Symbol.dispose]();
         this.#active.delete(request);
         if (this.#state === "retired" && this.#active.size === 0) this.#close();
       });

@@ -1,6 +1,7 @@
 import { request as requestHttp } from "node:http";
 import { isIPv6, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
+import { waitFor } from "../../../ground/base/index.ts";
 import { hostOf, portOf, secured, tcpConnection } from "./sockets.ts";
 import { negotiateSocks } from "./socks.ts";
 
@@ -30,14 +31,7 @@ function connectTunnel(
   signal: AbortSignal,
 ): Promise<Socket> {
   const basic = Buffer.from(`${username}:${password}`).toString("base64");
-  return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      signal.removeEventListener("abort", onAbort);
-      socket.destroy();
-      reject(error);
-    };
-    const onAbort = (): void => fail(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
+  const answer = waitFor<Socket>(signal, (done, fail) => {
     const request = requestHttp({
       method: "CONNECT",
       path: target,
@@ -48,11 +42,15 @@ function connectTunnel(
     request.on("response", (response) => fail(refusal(response.statusCode)));
     request.on("connect", (response, tunnel, head) => {
       if (response.statusCode !== 200) return fail(refusal(response.statusCode));
-      signal.removeEventListener("abort", onAbort);
       if (head.length > 0) tunnel.unshift(head);
-      resolve(socket);
+      done(socket);
     });
     request.end();
+    return () => {};
+  });
+  return answer.catch((error: unknown) => {
+    socket.destroy();
+    throw error;
   });
 }
 

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext, type TLSSocket } from "node:tls";
-import { systemNames } from "../../../ground/base/index.ts";
+import { onAbort, systemNames } from "../../../ground/base/index.ts";
 
 export interface TlsSettings {
   readonly context: SecureContext;
@@ -49,8 +49,9 @@ export function secured(under: Socket, host: string, tls: TlsSettings, signal: A
 /** Resolves with the socket once `event` has happened; a socket that gets there too late is destroyed. */
 function opened<Kind extends Socket>(socket: Kind, event: string, signal: AbortSignal): Promise<Kind> {
   return new Promise((resolve, reject) => {
+    let aborting: Disposable | undefined;
     const finish = (settle: () => void): void => {
-      signal.removeEventListener("abort", onAbort);
+      aborting?.[Symbol.dispose]();
       socket.off(event, onOpen).off("error", onError).off("close", onClose);
       settle();
     };
@@ -61,9 +62,8 @@ function opened<Kind extends Socket>(socket: Kind, event: string, signal: AbortS
       socket.on("error", () => {}).destroy();
     };
     const onClose = (): void => onError(new Error("the connection was closed while being opened"));
-    const onAbort = (): void => onError(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) return onError(signal.reason);
+    aborting = onAbort(signal, () => onError(signal.reason));
     socket.on(event, onOpen).on("error", onError).on("close", onClose);
   });
 }

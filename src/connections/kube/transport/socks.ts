@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { onAbort } from "../../../ground/base/index.ts";
 
 const replies: Readonly<Record<number, string>> = {
   1: "general failure",
@@ -50,7 +51,6 @@ export async function negotiateSocks(
 /** Takes a known number of bytes at a time, and leaves the rest in the socket. */
 class ExactReader {
   readonly #socket: Socket;
-  readonly #signal: AbortSignal;
   #wake: (() => void) | undefined;
   #broken: Error | undefined;
   readonly #onReadable = (): void => this.#wake?.();
@@ -58,13 +58,12 @@ class ExactReader {
     this.#broken ??= error instanceof Error ? error : new Error("the proxy closed the connection");
     this.#wake?.();
   };
-  readonly #onAbort = (): void => this.#onEnd(this.#signal.reason);
+  readonly #aborting: Disposable;
 
   constructor(socket: Socket, signal: AbortSignal) {
     this.#socket = socket;
-    this.#signal = signal;
     socket.on("readable", this.#onReadable).on("error", this.#onEnd).on("end", this.#onEnd).on("close", this.#onEnd);
-    signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#aborting = onAbort(signal, () => this.#onEnd(signal.reason));
   }
 
   async take(length: number): Promise<Buffer> {
@@ -79,7 +78,7 @@ class ExactReader {
   }
 
   release(): void {
-    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#aborting[Symbol.dispose]();
     this.#socket.off("readable", this.#onReadable).off("end", this.#onEnd).off("close", this.#onEnd);
     this.#socket.off("error", this.#onEnd);
   }

@@ -1,3 +1,4 @@
+import { waitFor } from "../../../ground/base/index.ts";
 import type { KubeObject } from "../resources.ts";
 import { ListWatch, type ListWatchPorts, type ListWatchScope } from "./list-watch.ts";
 import { type Change, Store } from "./store.ts";
@@ -72,17 +73,9 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
   async synced(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#hasSynced) return;
-    await new Promise<void>((resolve, reject) => {
-      const done = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      const onAbort = (): void => {
-        this.#waiting.delete(done);
-        reject(signal.reason);
-      };
+    await waitFor(signal, (done) => {
       this.#waiting.add(done);
-      signal.addEventListener("abort", onAbort, { once: true });
+      return () => this.#waiting.delete(done);
     });
   }
 

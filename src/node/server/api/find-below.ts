@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { followOnDisks, openPath } from "../../../connections/host/index.ts";
+import { hasCode } from "../../../ground/base/index.ts";
 import { ApiError } from "./api-error.ts";
 import { bytesOfText } from "./byte-text.ts";
 
@@ -43,8 +44,7 @@ export async function findBelow(root: string, path: string): Promise<Found> {
   } catch (error) {
     await place?.close().catch(() => {});
     if (error instanceof ApiError) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
-    throw code === "EACCES" || code === "EPERM" ? new ApiError(403, "403 Forbidden\n") : notFound();
+    throw hasCode(error, "EACCES", "EPERM") ? new ApiError(403, "403 Forbidden\n") : notFound();
   }
 }
 

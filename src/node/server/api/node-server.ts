@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer, type ServerOptions, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Clock } from "../../../ground/base/index.ts";
+import { type Clock, onAbort } from "../../../ground/base/index.ts";
 import { listen, serve } from "../http.ts";
 import { endAndLeave } from "../streaming/half-open.ts";
 import { ClientTrust } from "./client-trust.ts";
@@ -125,11 +125,10 @@ export class NodeServer {
       this.#dispatcher.cutUpgraded();
       for (const socket of sockets) socket.destroy();
     };
-    signal.addEventListener("abort", cut, { once: true });
+    using _ = onAbort(signal, cut);
     try {
       await serve(this.#server, signal);
     } finally {
-      signal.removeEventListener("abort", cut);
       cut();
       await this.#dispatcher.settled();
     }

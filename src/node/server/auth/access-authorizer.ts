@@ -1,4 +1,4 @@
-import { type Clock, SharedWork } from "../../../ground/base/index.ts";
+import { type Clock, never, SharedWork } from "../../../ground/base/index.ts";
 import type { SubjectAccessReviewSpec } from "../../../ground/model/index.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
 import type { Identity } from "./identity.ts";
@@ -13,8 +13,6 @@ export interface AccessSettings {
 const mostAnswers = 8192;
 // What a requester can make as long as it likes must not fill our memory.
 const longestRemembered = 10_000;
-const never = new AbortController().signal;
-
 /** Whether somebody may do something with this node, by asking the API server. */
 export class AccessAuthorizer {
   readonly #settings: AccessSettings;

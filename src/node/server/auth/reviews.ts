@@ -1,4 +1,4 @@
-import type { Clock } from "../../../ground/base/index.ts";
+import { type Clock, withDeadline } from "../../../ground/base/index.ts";
 import type {
   SubjectAccessReviewSpec,
   SubjectAccessReviewStatus,
@@ -27,22 +27,16 @@ export async function askPatiently<Answer>(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { clock } = ports;
-  const late = new AbortController();
-  const timer = clock.after(limitMs, () => late.abort(new Error(`the API server gave no answer in ${limitMs} ms`)));
-  const onAbort = (): void => late.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
+  const late = (): Error => new Error(`the API server gave no answer in ${limitMs} ms`);
+  return withDeadline(clock, limitMs, late, signal, async (bounded) => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await ask(late.signal);
+        return await ask(bounded);
       } catch (error) {
-        if (late.signal.aborted || attempt === tries || !ports.reviews.isTransient(error)) throw error;
+        if (bounded.aborted || attempt === tries || !ports.reviews.isTransient(error)) throw error;
         const pauseMs = firstPauseMs * factor ** (attempt - 1) * (1 + jitter * ports.random());
-        await clock.sleep(pauseMs, late.signal);
+        await clock.sleep(pauseMs, bounded);
       }
     }
-  } finally {
-    timer.cancel();
-    signal.removeEventListener("abort", onAbort);
-  }
+  });
 }

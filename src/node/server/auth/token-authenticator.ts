@@ -1,12 +1,10 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { type Clock, SharedWork } from "../../../ground/base/index.ts";
+import { type Clock, never, SharedWork } from "../../../ground/base/index.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
 import { authenticated, type Identity } from "./identity.ts";
 import { askPatiently, type Reviews } from "./reviews.ts";
 
 const mostTokens = 4096;
-const never = new AbortController().signal;
-
 /** Whose bearer token this is, by asking the API server. Yes and no are remembered, errors are not. */
 export class TokenAuthenticator {
   readonly #ttlMs: number;

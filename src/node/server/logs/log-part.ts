@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createGunzip } from "node:zlib";
+import { hasCode } from "../../../ground/base/index.ts";
 import { type RotatedLog, rotatedLogs } from "../../../ground/model/index.ts";
 
 /** One opened file of a container's log. */
@@ -78,7 +79,7 @@ export async function liveInode(path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).ino;
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }
@@ -88,7 +89,7 @@ async function openIfThere(path: string, compressed: boolean): Promise<LogPart |
   try {
     handle = await openOwn(path);
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
   const { ino, mtimeMs, ctimeMs, size } = await handle.stat();
@@ -101,7 +102,7 @@ async function openOwn(path: string): Promise<FileHandle> {
   try {
     return await open(path, flags);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
+    if (!hasCode(error, "ELOOP")) throw error;
     const target = await realpath(path);
     if (!/\/[0-9a-f]{64}-json\.log$/.test(target)) {
       throw new Error(`log file ${JSON.stringify(path)} is a link to a file that is no container's log`);
@@ -133,10 +134,6 @@ export async function unpackedSize({ handle, size }: LogPart): Promise<number> {
   const trailer = Buffer.alloc(4);
   await handle.read(trailer, 0, 4, Math.max(0, size - 4));
   return trailer.readUInt32LE(0);
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
 }
 
 function isSame(a: readonly RotatedLog[], b: readonly RotatedLog[]): boolean {

@@ -1,4 +1,12 @@
-import { type Clock, isAbort, KeyedWorkers, Limiter, mapAtMost, type TaskScope } from "../../../ground/base/index.ts";
+import {
+  type Clock,
+  isAbort,
+  KeyedWorkers,
+  Limiter,
+  mapAtMost,
+  type TaskScope,
+  waitFor,
+} from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import type { MeasuredVolume, StatsPorts } from "./ports.ts";
 
@@ -55,20 +63,16 @@ export class VolumeFigures {
 
   /** Resolves when the pod has been measured, or when that takes too long. */
   async #measured(uid: PodUid, signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
+    await waitFor(signal, (done) => {
       const waiting = this.#waiting.get(uid) ?? new Set();
       this.#waiting.set(uid, waiting);
-      const end = (): void => {
+      waiting.add(done);
+      const timer = this.#ports.clock.after(patienceMs, done);
+      return () => {
         timer.cancel();
-        signal.removeEventListener("abort", end);
-        waiting.delete(end);
-        resolve();
+        waiting.delete(done);
       };
-      const timer = this.#ports.clock.after(patienceMs, end);
-      signal.addEventListener("abort", end, { once: true });
-      waiting.add(end);
     });
-    signal.throwIfAborted();
   }
 
   async #measure(uid: PodUid, signal: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
-import { type Clock, type Logger, Pause } from "../../../ground/base/index.ts";
+import { type Clock, hasCode, type Logger, Pause } from "../../../ground/base/index.ts";
 import type { ServingFiles } from "./serving-files.ts";
 
 export interface LiveTlsFiles extends ServingFiles {
@@ -103,7 +103,7 @@ async function readPem(path: string, optional: boolean): Promise<Buffer | undefi
   try {
     return await readFile(path);
   } catch (error) {
-    if (optional && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (optional && hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }

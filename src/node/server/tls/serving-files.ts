@@ -1,6 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Logger, saveFile } from "../../../ground/base/index.ts";
+import { type Clock, hasCode, type Logger, saveFile } from "../../../ground/base/index.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
 export interface ServingFiles {
@@ -44,7 +44,7 @@ async function isReadable(path: string): Promise<boolean> {
     await readFile(path);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    if (hasCode(error, "ENOENT")) return false;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp } from "node:net";
-import { type Clock, destroySession } from "../../../ground/base/index.ts";
+import { type Clock, destroySession, onAbort } from "../../../ground/base/index.ts";
 import { joinHostPort } from "../http/url.ts";
 
 const firstRetryMs = 100;
@@ -31,18 +31,17 @@ function connectOnce(host: string, port: number, signal: AbortSignal): Promise<C
   const socket = connectTcp({ host, port, noDelay: true });
   const session = connectHttp2(`http://${joinHostPort(host, port)}`, { createConnection: () => socket });
   return new Promise((resolve, reject) => {
-    const finish = (settle: () => void): void => {
-      signal.removeEventListener("abort", onAbort);
-      settle();
-    };
-    const onAbort = (): void => {
+    const aborting = onAbort(signal, () => {
+      reject(signal.reason);
       destroySession(session);
-      finish(() => reject(signal.reason));
+    });
+    const finish = (result: ClientHttp2Session | undefined): void => {
+      aborting[Symbol.dispose]();
+      resolve(result);
     };
-    signal.addEventListener("abort", onAbort, { once: true });
     // Both stay attached: whoever uses the session sees its end on the stream, and an error must not end the process.
     session.on("error", () => destroySession(session));
-    session.on("close", () => finish(() => resolve(undefined)));
-    session.once("remoteSettings", () => finish(() => resolve(session)));
+    session.on("close", () => finish(undefined));
+    session.once("remoteSettings", () => finish(session));
   });
 }

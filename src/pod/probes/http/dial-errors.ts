@@ -1,4 +1,4 @@
-import { table } from "../../../ground/base/index.ts";
+import { codeOf, hasCode, table } from "../../../ground/base/index.ts";
 import { joinHostPort } from "./url.ts";
 
 // The kubelet's users know, and match on, the words of Go's net package; so these say it the same way.
@@ -23,16 +23,11 @@ const errnoWords: Readonly<Record<string, string>> = table({
   ENOBUFS: "no buffer space available",
 });
 
-/** The errno name of a Node error, if it has one. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-}
-
 /** Says why connecting to the address failed. */
 export function dialErrorText(host: string, port: number, error: unknown): string {
   // Several addresses of one name were tried: the first says enough.
   if (error instanceof AggregateError && error.errors.length > 0) return dialErrorText(host, port, error.errors[0]);
-  const code = codeOf(error);
+  const code = codeOf(error) ?? "";
   if (code === "ENOTFOUND" || code === "ENODATA") return `dial tcp: lookup ${host}: no such host`;
   if (code === "EAI_AGAIN") return `dial tcp: lookup ${host}: server misbehaving`;
   const address = joinHostPort(addressOf(error) ?? host, port);
@@ -53,7 +48,7 @@ export interface ConnectionEnds {
 
 /** Says how a connection that had been made broke. */
 export function brokenConnectionText(error: unknown, ends: ConnectionEnds | undefined): string {
-  const code = codeOf(error);
+  const code = codeOf(error) ?? "";
   // Node invents this message when the peer closes before it answered.
   if (error instanceof Error && (error.message === "socket hang up" || error.message === "aborted")) return "EOF";
   const words = errnoWords[code];
@@ -74,7 +69,7 @@ export function tlsErrorText(error: unknown, ends: ConnectionEnds | undefined): 
 
 /** OpenSSL took the peer's first bytes for a record header; in practice they are then a plain HTTP answer. */
 export function isPlainHttpAnswer(error: unknown): boolean {
-  return codeOf(error) === "ERR_SSL_WRONG_VERSION_NUMBER";
+  return hasCode(error, "ERR_SSL_WRONG_VERSION_NUMBER");
 }
 
 function addressOf(error: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Clock } from "../../../ground/base/index.ts";
+import { type Clock, LinkedSignal, waitFor } from "../../../ground/base/index.ts";
 import { goQuote } from "../../../ground/model/index.ts";
 import { fairDeadline } from "../deadline.ts";
 import { clip } from "../outcome.ts";
@@ -47,9 +47,7 @@ const maxRequests = 10;
  */
 export async function httpGet(request: HttpGetRequest, clock: Clock, signal: AbortSignal): Promise<HttpAnswer> {
   signal.throwIfAborted();
-  const cancel = new AbortController();
-  const onAbort = (): void => cancel.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
+  using cancel = new LinkedSignal(signal);
   const timer =
     request.timeoutMs === undefined
       ? undefined
@@ -63,7 +61,6 @@ export async function httpGet(request: HttpGetRequest, clock: Clock, signal: Abo
     }
   } finally {
     timer?.cancel();
-    signal.removeEventListener("abort", onAbort);
   }
 }
 
@@ -116,41 +113,30 @@ async function send(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal):
 }
 
 /** The body up to the limit; what comes after is not waited for. */
-function readAtMost(body: Readable, limit: number, signal: AbortSignal): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    let isOpen = true;
-    const done = (): boolean => {
-      const first = isOpen;
-      isOpen = false;
-      signal.removeEventListener("abort", onAbort);
-      return first;
-    };
-    const onAbort = (): void => {
-      const { reason } = signal;
-      const text = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
-      if (done()) reject(reason instanceof DeadlineError ? new HttpGetError("body", text, reason) : reason);
-    };
-    if (signal.aborted) {
-      onAbort();
-      return;
-    }
-    signal.addEventListener("abort", onAbort, { once: true });
-    const finish = (): void => {
-      if (done()) resolve(Buffer.concat(chunks).subarray(0, limit));
-    };
-    const breakOff = (error?: Error): void => {
-      if (done()) reject(new HttpGetError("body", "unexpected EOF", error));
-    };
+async function readAtMost(body: Readable, limit: number, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let isOpen = true;
+  const whole = waitFor(signal, (done, fail) => {
+    const breakOff = (error?: Error): void => fail(new HttpGetError("body", "unexpected EOF", error));
     body.on("data", (chunk: Buffer) => {
       if (!isOpen) return;
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= limit) finish();
+      if (length >= limit) done();
     });
-    body.on("end", finish);
+    body.on("end", done);
     body.on("error", breakOff);
     body.on("close", () => breakOff());
+    return () => {
+      isOpen = false;
+    };
   });
+  try {
+    await whole;
+  } catch (error) {
+    const text = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+    throw error instanceof DeadlineError ? new HttpGetError("body", text, error) : error;
+  }
+  return Buffer.concat(chunks).subarray(0, limit);
 }

@@ -1,6 +1,6 @@
 import { type ClientHttp2Stream, connect } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { destroySession } from "../../../ground/base/index.ts";
+import { destroySession, onAbort } from "../../../ground/base/index.ts";
 import type { RequestHeaders } from "./headers.ts";
 import { type Reply, TransportError } from "./reply.ts";
 import { type HttpUrl, joinHostPort } from "./url.ts";
@@ -36,16 +36,15 @@ export function sendHttp2(
     else values.push(value);
   }
   return new Promise((resolve, reject) => {
+    const aborting = onAbort(signal, () => {
+      reject(signal.reason);
+      destroySession(session);
+    });
     const fail = (error: unknown): void => {
-      signal.removeEventListener("abort", onAbort);
+      aborting[Symbol.dispose]();
       destroySession(session);
       reject(new TransportError(error instanceof Error ? error.message : String(error), error));
     };
-    const onAbort = (): void => {
-      reject(signal.reason);
-      destroySession(session);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
     session.on("error", fail);
     let stream: ClientHttp2Stream;
     try {
@@ -71,7 +70,7 @@ export function sendHttp2(
     stream.on("error", fail);
     stream.on("close", () => fail(new Error("EOF")));
     stream.on("response", (head) => {
-      signal.removeEventListener("abort", onAbort);
+      aborting[Symbol.dispose]();
       resolve({
         status: head[":status"] ?? 0,
         location: head.location,

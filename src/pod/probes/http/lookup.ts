@@ -1,7 +1,6 @@
 import { type LookupAddress, type LookupOptions, Resolver } from "node:dns";
 import type { LookupFunction } from "node:net";
-import { mapAtMost } from "../../../ground/base/index.ts";
-import { codeOf } from "./dial-errors.ts";
+import { codeOf, mapAtMost, onAbort } from "../../../ground/base/index.ts";
 import { type NameFilePaths, NameFiles, type ResolverSettings } from "./name-files.ts";
 
 /** Longer names exist nowhere. */
@@ -68,15 +67,10 @@ export class HostNames {
     // One for each question: it reads the machine's servers as they are now, and can be given up alone.
     const resolver = new Resolver({ timeout: timeoutMs, tries: attempts });
     if (this.#servers !== undefined) resolver.setServers(this.#servers);
-    const onAbort = (): void => resolver.cancel();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      const answers = await mapAtMost(families.length, families, (family) => query(resolver, name, family));
-      const found = answers.flat();
-      return found.length === 0 && answers.includes(couldNotTell) ? couldNotTell : found;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+    using _ = onAbort(signal, () => resolver.cancel());
+    const answers = await mapAtMost(families.length, families, (family) => query(resolver, name, family));
+    const found = answers.flat();
+    return found.length === 0 && answers.includes(couldNotTell) ? couldNotTell : found;
   }
 }
 
@@ -87,7 +81,7 @@ function query(resolver: Resolver, name: string, family: 4 | 6): Promise<readonl
   return new Promise((resolve) => {
     const done = (error: Error | null, addresses: string[]): void => {
       if (error === null) resolve(addresses.map((address) => ({ address, family })));
-      else resolve(negative.has(codeOf(error)) ? [] : couldNotTell);
+      else resolve(negative.has(codeOf(error) ?? "") ? [] : couldNotTell);
     };
     if (family === 4) resolver.resolve4(name, done);
     else resolver.resolve6(name, done);

@@ -2,12 +2,11 @@ import { type ClientRequest, request as startRequest } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import { messageOf } from "../../../ground/base/index.ts";
+import { codeOf, messageOf, onAbort } from "../../../ground/base/index.ts";
 import { goQuote } from "../../../ground/model/index.ts";
 import {
   brokenConnectionText,
   type ConnectionEnds,
-  codeOf,
   dialErrorText,
   isPlainHttpAnswer,
   tlsErrorText,
@@ -59,12 +58,9 @@ function sendHttp1(
   return new Promise((resolve, reject) => {
     let ends = endsOf(socket);
     let request: ClientRequest;
-    const onAbort = (): void => {
-      reject(signal.reason);
-      request.destroy();
-    };
+    let aborting: Disposable | undefined;
     const fail = (error: unknown): void => {
-      signal.removeEventListener("abort", onAbort);
+      aborting?.[Symbol.dispose]();
       if (isMalformed(error)) reject(new TransportError(malformedText(error), error));
       else if (ends === undefined) {
         reject(new TransportError(dialErrorText(url.hostname, url.port, error), error));
@@ -76,7 +72,7 @@ function sendHttp1(
       socket.destroy();
     };
     const answered = (status: number, location: string | undefined, body: Readable): void => {
-      signal.removeEventListener("abort", onAbort);
+      aborting?.[Symbol.dispose]();
       resolve({ status, location, body, close });
     };
     // A server that switches protocols gets the socket without the request's listeners; its reset must end nothing.
@@ -99,8 +95,11 @@ function sendHttp1(
       reject(new TransportError(messageOf(error), error));
       return;
     }
-    signal.addEventListener("abort", onAbort, { once: true });
     request.on("error", fail);
+    aborting = onAbort(signal, () => {
+      reject(signal.reason);
+      request.destroy();
+    });
     request.on("response", (response) => answered(response.statusCode ?? 0, response.headers.location, response));
     request.on("upgrade", (response) => answered(response.statusCode ?? 0, undefined, Readable.from([])));
     request.end();
@@ -121,21 +120,20 @@ function secureConnection(url: HttpUrl, protocols: string[], signal: AbortSignal
   });
   return new Promise((resolve, reject) => {
     let ends: ConnectionEnds | undefined;
-    const onAbort = (): void => {
+    const aborting = onAbort(signal, () => {
       reject(signal.reason);
       socket.destroy();
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
+    });
     socket.once("connect", () => {
       ends = endsOf(socket);
     });
     socket.once("secureConnect", () => {
-      signal.removeEventListener("abort", onAbort);
+      aborting[Symbol.dispose]();
       resolve(socket);
     });
     // Stays attached: an error that arrives between two owners of the socket must not end the process.
     socket.on("error", (error) => {
-      signal.removeEventListener("abort", onAbort);
+      aborting[Symbol.dispose]();
       const text = ends === undefined ? dialErrorText(url.hostname, url.port, error) : tlsErrorText(error, ends);
       reject(new TransportError(text, error, isPlainHttpAnswer(error) ? "plainHttp" : "other"));
     });
@@ -150,7 +148,7 @@ function endsOf(socket: Socket): ConnectionEnds | undefined {
 }
 
 function isMalformed(error: unknown): error is Error & { readonly rawPacket?: Buffer } {
-  return codeOf(error).startsWith("HPE_");
+  return codeOf(error)?.startsWith("HPE_") === true;
 }
 
 function malformedText(error: Error & { readonly rawPacket?: Buffer }): string {

@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, open, readdir, readFile, readlink, rename, symlink, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isMissing, removeTree } from "../../../connections/host/index.ts";
+import { removeTree } from "../../../connections/host/index.ts";
+import { hasCode, isMissing } from "../../../ground/base/index.ts";
 import { type Content, type ContentFile, checkPath, cleanPath } from "./content.ts";
 
 const dataLink = "..data";
@@ -158,8 +159,4 @@ async function tidy(volume: string, content: Content, version: string): Promise<
   }
   for (const name of missing) await symlink(`${dataLink}/${name}`, join(volume, name));
   for (const name of stale) await removeTree(join(volume, name));
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,12 +1,13 @@
 import { lstat, mkdir, rmdir, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import { isMissing, isMountPoint } from "../../../connections/host/index.ts";
+import { isMountPoint } from "../../../connections/host/index.ts";
 import {
   type CsiCapabilities,
   type CsiClient,
   NodePublishVolumeRequest,
   PluginError,
 } from "../../../connections/plugins/index.ts";
+import { isMissing } from "../../../ground/base/index.ts";
 import type { CSIDriver } from "../../../ground/model/index.ts";
 import { giveToPodGroup } from "../kinds/group-ownership.ts";
 import type { SetUpContext, WantedVolume } from "../kinds/kind.ts";

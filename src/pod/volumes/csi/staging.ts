@@ -1,13 +1,13 @@
 import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isMissing, isMountPoint } from "../../../connections/host/index.ts";
+import { isMountPoint } from "../../../connections/host/index.ts";
 import {
   type CsiCapabilities,
   type CsiClient,
   NodeStageVolumeRequest,
   PluginError,
 } from "../../../connections/plugins/index.ts";
-import { explain } from "../../../ground/base/index.ts";
+import { explain, isMissing } from "../../../ground/base/index.ts";
 import { type SetUpContext, StepError } from "../kinds/kind.ts";
 import { blockPaths, type CsiVolume, csiPlugin, stagingPaths, volDataFile } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";

@@ -1,6 +1,5 @@
 import { readFile, unlink } from "node:fs/promises";
-import { isMissing } from "../../../connections/host/index.ts";
-import { saveFile } from "../../../ground/base/index.ts";
+import { isMissing, saveFile } from "../../../ground/base/index.ts";
 
 /** What is known of a CSI volume on disk; enough to have its driver take it away after a restart, without the API. */
 export interface VolumeRecord {

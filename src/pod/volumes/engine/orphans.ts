@@ -1,6 +1,6 @@
 import { rmdir } from "node:fs/promises";
-import { HeldDirectory, isMissing, removeTreeIn } from "../../../connections/host/index.ts";
-import { type Clock, explain, unlessAborted, withDeadline } from "../../../ground/base/index.ts";
+import { HeldDirectory, removeTreeIn } from "../../../connections/host/index.ts";
+import { type Clock, explain, isMissing, unlessAborted, withDeadline } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import type { PodPlaces } from "./places.ts";
 

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing } from "../../../connections/host/index.ts";
+import { isMissing } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import { pluginDirectory, type VolumePlace } from "../kinds/kind.ts";
 

@@ -1,3 +1,4 @@
+import { waitFor } from "../../../ground/base/index.ts";
 import type { IdentifiedPod, PodUid } from "../../../ground/model/index.ts";
 import type { PodVolume } from "../../runtime/index.ts";
 import { VolumeError } from "./volume-error.ts";
@@ -25,18 +26,9 @@ export class PodEntry {
 
   /** Resolves when any of the volumes changes its state. */
   async nextChange(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#onChange.delete(onChange);
-        reject(signal.reason);
-      };
-      const onChange = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      this.#onChange.add(onChange);
-      signal.addEventListener("abort", onAbort, { once: true });
+    await waitFor(signal, (done) => {
+      this.#onChange.add(done);
+      return () => this.#onChange.delete(done);
     });
   }
 

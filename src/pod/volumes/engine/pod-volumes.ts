@@ -8,6 +8,7 @@ import {
   type Ledger,
   type Logger,
   mapAtMost,
+  never,
   type TaskScope,
 } from "../../../ground/base/index.ts";
 import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../../ground/model/index.ts";
@@ -328,8 +329,6 @@ export class PodVolumes {
     await this.#ports.files.run("createSubPath", { volumePath, subPath }, task, never);
   }
 }
-
-const never = new AbortController().signal;
 
 function isObject(need: Need): need is ObjectRef {
   return need.kind !== "trustbundles";

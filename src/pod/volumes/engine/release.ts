@@ -1,7 +1,7 @@
 import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
-import { aFewAtOnce, explain, mapAtMost } from "../../../ground/base/index.ts";
+import { MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
+import { aFewAtOnce, explain, hasCode, isMissing, mapAtMost } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { VolumeKind } from "../kinds/kind.ts";
@@ -72,7 +72,7 @@ async function removeIfEmpty(directory: string): Promise<void> {
     await rmdir(directory);
   } catch (error) {
     if (isMissing(error)) return;
-    if (error instanceof Error && "code" in error && error.code === "EBUSY") throw new MountInTheWayError(directory);
+    if (hasCode(error, "EBUSY")) throw new MountInTheWayError(directory);
     throw error;
   }
 }

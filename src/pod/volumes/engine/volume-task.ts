@@ -1,4 +1,12 @@
-import { type Clock, explain, isAbort, type Ledger, type Logger, type Timer } from "../../../ground/base/index.ts";
+import {
+  type Clock,
+  explain,
+  isAbort,
+  type Ledger,
+  type Logger,
+  onAbort,
+  type Timer,
+} from "../../../ground/base/index.ts";
 import { type IdentifiedPod, jsonEqual, type PodUid, type RecordPodEvent } from "../../../ground/model/index.ts";
 import {
   type MountStep,
@@ -149,13 +157,8 @@ export class VolumeTask {
   async run(signal: AbortSignal): Promise<void> {
     if (this.hasEnded || signal.aborted) return;
     this.#timer?.cancel();
-    const stop = (): void => this.end();
-    signal.addEventListener("abort", stop, { once: true });
-    try {
-      await this.#try(this.#ending.signal);
-    } finally {
-      signal.removeEventListener("abort", stop);
-    }
+    using _ = onAbort(signal, () => this.end());
+    await this.#try(this.#ending.signal);
   }
 
   async #try(signal: AbortSignal): Promise<void> {

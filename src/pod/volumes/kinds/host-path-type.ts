@@ -1,7 +1,6 @@
 import { constants, type Stats } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
-import { isMissing } from "../../../connections/host/index.ts";
-import { table } from "../../../ground/base/index.ts";
+import { hasCode, isMissing, table } from "../../../ground/base/index.ts";
 
 interface TypeRule {
   readonly create?: (path: string) => Promise<void>;
@@ -53,7 +52,7 @@ async function createFile(path: string): Promise<void> {
 }
 
 function isTaken(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EEXIST";
+  return hasCode(error, "EEXIST");
 }
 
 async function statOrMissing(path: string): Promise<Stats | undefined> {

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, isMountPoint, type RunTool } from "../../../connections/host/index.ts";
-import { type Clock, type Logger, SerialByKey } from "../../../ground/base/index.ts";
+import { isMountPoint, type RunTool } from "../../../connections/host/index.ts";
+import { type Clock, isMissing, type Logger, SerialByKey } from "../../../ground/base/index.ts";
 import type { PersistentVolume, RecordPodEvent } from "../../../ground/model/index.ts";
 import type { OutputOf } from "../apart/file-jobs.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";

@@ -1,7 +1,7 @@
 import { mkdir, rmdir } from "node:fs/promises";
 import { isIPv6 } from "node:net";
-import { isMissing, isMountPoint, type RunTool } from "../../../connections/host/index.ts";
-import type { Clock } from "../../../ground/base/index.ts";
+import { isMountPoint, type RunTool } from "../../../connections/host/index.ts";
+import { type Clock, isMissing } from "../../../ground/base/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import { mountOptionsOf } from "../engine/claims.ts";
 import { unmountPatiently } from "../mounting/unmount.ts";

@@ -1,12 +1,7 @@
 import { access, chmod, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import {
-  isMissing,
-  isMountPoint,
-  loadSyscalls,
-  MountInTheWayError,
-  removeTree,
-} from "../../../connections/host/index.ts";
+import { isMountPoint, loadSyscalls, MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
+import { isMissing } from "../../../ground/base/index.ts";
 import { type MountWork, unmountAllAt, unmountAllBelow } from "../mounting/unmount.ts";
 import type { VolumePlace } from "./kind.ts";
 

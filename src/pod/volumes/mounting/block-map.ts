@@ -1,6 +1,7 @@
 import { lstat, mkdir, readlink, realpath, rmdir, stat, symlink, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isMissing, isMountPoint, loadSyscalls, mountFlags, type RunTool } from "../../../connections/host/index.ts";
+import { isMountPoint, loadSyscalls, mountFlags, type RunTool } from "../../../connections/host/index.ts";
+import { isMissing } from "../../../ground/base/index.ts";
 import type { PodEvent } from "../../../ground/model/index.ts";
 import { type MountWork, unmountAllAt } from "./unmount.ts";
 

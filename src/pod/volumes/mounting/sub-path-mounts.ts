@@ -1,6 +1,6 @@
 import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing } from "../../../connections/host/index.ts";
+import { isMissing } from "../../../ground/base/index.ts";
 import { type MountWork, unmountAllAt } from "./unmount.ts";
 
 /**

@@ -3,13 +3,13 @@ import { chmod, type FileHandle, lstat, mkdir, open, realpath, rmdir, stat, unli
 import { dirname, join } from "node:path";
 import {
   HeldDirectory,
-  isMissing,
   isMountPoint,
   loadSyscalls,
   mountFlags,
   openPath,
   SyscallError,
 } from "../../../connections/host/index.ts";
+import { hasCode, isMissing } from "../../../ground/base/index.ts";
 import { mountWorkHere, unmountAllAt } from "./unmount.ts";
 
 /** A path inside a volume leads, or may be made to lead, out of it. */
@@ -46,7 +46,7 @@ async function makeDirectory(path: Buffer, mode: number): Promise<boolean> {
     await mkdir(path, { mode });
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (hasCode(error, "EEXIST")) return false;
     throw error;
   }
 }

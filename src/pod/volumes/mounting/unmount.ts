@@ -1,7 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import {
-  isMissing,
   isMountPoint,
   loadSyscalls,
   mountFlags,
@@ -9,7 +8,7 @@ import {
   readMounts,
   unmountFlags,
 } from "../../../connections/host/index.ts";
-import { type Clock, withDeadline } from "../../../ground/base/index.ts";
+import { type Clock, isMissing, withDeadline } from "../../../ground/base/index.ts";
 
 // More mounts on one point than any accident could pile up.
 const mostStacked = 100;

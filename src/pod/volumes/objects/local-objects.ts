@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Logger, messageOf, Pause } from "../../../ground/base/index.ts";
+import { type Clock, hasCode, type Logger, messageOf, Pause } from "../../../ground/base/index.ts";
 import {
   type ConfigMap,
   decodeManifest,
@@ -213,7 +213,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
   try {
     return (await readdir(directory)).filter((name) => !name.startsWith(".")).sort();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (hasCode(error, "ENOENT")) return [];
     throw error;
   }
 }

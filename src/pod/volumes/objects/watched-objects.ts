@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../../ground/base/index.ts";
+import { type Clock, type Timer, waitFor } from "../../../ground/base/index.ts";
 import {
   keyOf,
   type ObjectKind,
@@ -100,21 +100,15 @@ export class WatchedObjects implements Objects {
   }
 
   async #firstAnswer(entry: Entry, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const end = (finish: () => void): void => {
-        timer.cancel();
-        entry.waiting.delete(onAnswer);
-        signal.removeEventListener("abort", onAbort);
-        finish();
-      };
-      const onAnswer = (): void => end(resolve);
-      const onAbort = (): void => end(() => reject(signal.reason));
+    await waitFor(signal, (done, fail) => {
       const message = `failed to sync ${entry.ref.kind} cache: timed out waiting for the condition`;
-      const timer = this.#clock.after(firstAnswerMs, () => end(() => reject(new ObjectReadError(message))));
-      entry.waiting.add(onAnswer);
-      signal.addEventListener("abort", onAbort, { once: true });
-      if (entry.answered) onAnswer();
+      const timer = this.#clock.after(firstAnswerMs, () => fail(new ObjectReadError(message)));
+      entry.waiting.add(done);
+      if (entry.answered) done();
+      return () => {
+        timer.cancel();
+        entry.waiting.delete(done);
+      };
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readFile, stat, statfs } from "node:fs/promises";
-import { HeldDirectory, isMissing, type WalkTurn, type WalkTurns, walkTree } from "../../../connections/host/index.ts";
-import { mapAtMost } from "../../../ground/base/index.ts";
+import { HeldDirectory, type WalkTurn, type WalkTurns, walkTree } from "../../../connections/host/index.ts";
+import { isMissing, mapAtMost } from "../../../ground/base/index.ts";
 
 /** How full something is, in the terms of the stats API. */
 export interface VolumeUsage {

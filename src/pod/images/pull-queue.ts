@@ -1,5 +1,5 @@
-import { type Clock, SharedWork } from "../../ground/base/index.ts";
-import { FairSlots } from "./fair-slots.ts";
+import { type Clock, onAbort, SharedWork } from "../../ground/base/index.ts";
+import { pullSlots } from "./pull-slots.ts";
 
 export interface PullJobRequest<Result> {
   /** Requests with the same key are one pull. */
@@ -30,12 +30,12 @@ export interface PullInProgress {
 /** Runs pulls, a limited number at once, fairly between pods, the same pull once for all who want it. */
 export class PullQueue<Result> {
   readonly #clock: Clock;
-  readonly #slots: FairSlots;
+  readonly #slots: ReturnType<typeof pullSlots>;
   readonly #shared = new SharedWork<string, PullJobResult<Result>>();
   readonly #jobs = new Map<string, Job<Result>>();
 
   constructor(limit: number, clock: Clock) {
-    this.#slots = new FairSlots(limit);
+    this.#slots = pullSlots(limit);
     this.#clock = clock;
   }
 
@@ -60,8 +60,7 @@ export class PullQueue<Result> {
         membership.abort(reason);
       },
     };
-    const onAbort = (): void => waiter.leave(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
+    using _ = onAbort(signal, () => waiter.leave(signal.reason));
     job.waiters.add(waiter);
     job.owners.add(request.podUid);
     if (job.startedAt !== undefined) request.onStart(job.startedAt);
@@ -73,7 +72,6 @@ export class PullQueue<Result> {
       if (error === arrived) return { type: "arrived" };
       throw error;
     } finally {
-      signal.removeEventListener("abort", onAbort);
       this.#leave(job, waiter);
     }
   }

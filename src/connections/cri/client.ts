@@ -1,8 +1,8 @@
-import { type Clock, Limiter } from "../../ground/base/index.ts";
+import { type Clock, Limiter, never } from "../../ground/base/index.ts";
+import { UnixChannel, type WireCall } from "../../ground/grpc/index.ts";
 import { type CallHealth, CallLog, type CallReport } from "./call-log.ts";
-import { GrpcChannel, type WireCall } from "./channel.ts";
 import { parseEndpoint } from "./endpoint.ts";
-import { CriError } from "./errors.ts";
+import { CriError, toCriError } from "./errors.ts";
 import { type Envelope, EventsDefinition, type SubscribeRequest } from "./gen/containerd/events.ts";
 import type { CheckpointContainerRequest } from "./gen/runtime/v1/container.ts";
 import { ImageServiceDefinition, RuntimeServiceDefinition } from "./gen/runtime/v1/service.ts";
@@ -35,8 +35,8 @@ export class CriClient {
   readonly images: ImageService;
   readonly runtimeSocketPath: string;
   readonly imageSocketPath: string;
-  readonly #runtimeChannel: GrpcChannel;
-  readonly #imageChannel: GrpcChannel;
+  readonly #runtimeChannel: UnixChannel;
+  readonly #imageChannel: UnixChannel;
   readonly #calls: CallLog;
   readonly #clock: Clock;
   readonly #requestTimeoutMs: number;
@@ -48,8 +48,8 @@ export class CriClient {
     this.#clock = ports.clock;
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#calls = new CallLog(ports.clock, ports.onCall ?? (() => {}));
-    this.#runtimeChannel = new GrpcChannel(this.runtimeSocketPath);
-    this.#imageChannel = new GrpcChannel(this.imageSocketPath);
+    this.#runtimeChannel = new UnixChannel(this.runtimeSocketPath, toCriError);
+    this.#imageChannel = new UnixChannel(this.imageSocketPath, toCriError);
     this.runtime = this.#serviceOn(this.#runtimeChannel, RuntimeServiceDefinition);
     this.images = this.#serviceOn(this.#imageChannel, ImageServiceDefinition);
   }
@@ -75,7 +75,7 @@ export class CriClient {
     this.#imageChannel.close();
   }
 
-  #serviceOn<Service extends ServiceDefinition>(channel: GrpcChannel, service: Service): ServiceOf<Service> {
+  #serviceOn<Service extends ServiceDefinition>(channel: UnixChannel, service: Service): ServiceOf<Service> {
     const calls = Object.entries(service.methods).map(([key, method]) => {
       const operation = key as CriOperation;
       const call = method.responseStream
@@ -140,7 +140,7 @@ export class CriClient {
       const timer = this.#clock.after(bigCallSlotMs, giveUpTurn);
       await Promise.race([response.catch(() => {}), turnOver]);
       timer.cancel();
-    }, signal ?? new AbortController().signal);
+    }, signal ?? never);
     return await response;
   }
 

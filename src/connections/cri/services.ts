@@ -1,3 +1,4 @@
+import type { MethodDefinition, RequestOf, ResponseOf } from "../../ground/grpc/index.ts";
 import type { ImageServiceDefinition, RuntimeServiceDefinition } from "./gen/runtime/v1/service.ts";
 
 /** How long one call may take and what cancels it. Without `timeoutMs` the deadline of the operation applies. */
@@ -6,28 +7,10 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-interface MessageCodec<Message> {
-  encode(message: Message): { finish(): Uint8Array };
-  decode(bytes: Uint8Array): Message;
-}
-
-/** The shape of one method in a generated service definition. */
-export interface MethodDefinition {
-  readonly name: string;
-  readonly requestType: MessageCodec<unknown>;
-  readonly responseType: MessageCodec<unknown>;
-  readonly responseStream: boolean;
-}
-
 export interface ServiceDefinition {
   readonly fullName: string;
   readonly methods: Readonly<Record<string, MethodDefinition>>;
 }
-
-export type RequestOf<Method extends MethodDefinition> =
-  Method["requestType"] extends MessageCodec<infer Request> ? Request : never;
-export type ResponseOf<Method extends MethodDefinition> =
-  Method["responseType"] extends MessageCodec<infer Response> ? Response : never;
 
 /** One call: a promise of the response, or for a server stream the responses as they come. */
 export type MethodCall<Method extends MethodDefinition> = (

@@ -1,44 +1,14 @@
-import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { messageOf } from "../../ground/base/index.ts";
+import {
+  type GrpcError,
+  type GrpcFailureCode,
+  type MethodDefinition,
+  type RequestOf,
+  type ResponseOf,
+  UnixChannel,
+} from "../../ground/grpc/index.ts";
 
-interface MessageCodec<Message> {
-  encode(message: Message): { finish(): Uint8Array };
-  decode(bytes: Uint8Array): Message;
-}
-
-interface MethodDefinition {
-  readonly name: string;
-  readonly requestType: MessageCodec<unknown>;
-  readonly responseType: MessageCodec<unknown>;
-}
-
-type RequestOf<Method extends MethodDefinition> =
-  Method["requestType"] extends MessageCodec<infer Request> ? Request : never;
-type ResponseOf<Method extends MethodDefinition> =
-  Method["responseType"] extends MessageCodec<infer Response> ? Response : never;
-
-/** As Go prints them, because that text reaches users. */
-const codes = [
-  "OK",
-  "Canceled",
-  "Unknown",
-  "InvalidArgument",
-  "DeadlineExceeded",
-  "NotFound",
-  "AlreadyExists",
-  "PermissionDenied",
-  "ResourceExhausted",
-  "FailedPrecondition",
-  "Aborted",
-  "OutOfRange",
-  "Unimplemented",
-  "Internal",
-  "Unavailable",
-  "DataLoss",
-  "Unauthenticated",
-] as const;
-
-export type PluginCode = (typeof codes)[number];
+export type PluginCode = GrpcFailureCode;
 
 /** After these the plugin may or may not have done what it was asked for. */
 const uncertain: ReadonlySet<PluginCode> = new Set([
@@ -67,8 +37,6 @@ export class PluginError extends Error {
   }
 }
 
-const maxMessageBytes = 16 * 1024 * 1024;
-
 /** One call on a connection of its own: plugins come and go, and a connection kept for long would not notice. */
 export async function callPlugin<Method extends MethodDefinition>(
   socketPath: string,
@@ -77,40 +45,14 @@ export async function callPlugin<Method extends MethodDefinition>(
   request: RequestOf<Method>,
   { deadline, signal }: { readonly deadline: number; readonly signal: AbortSignal },
 ): Promise<ResponseOf<Method>> {
-  signal.throwIfAborted();
-  const client = new Client(`unix:${socketPath}`, credentials.createInsecure(), {
-    // Go servers refuse the percent-encoded path that would otherwise be sent.
-    "grpc.default_authority": "localhost",
-    "grpc.max_receive_message_length": maxMessageBytes,
-    "grpc.use_local_subchannel_pool": 1,
-    "grpc.enable_http_proxy": 0,
-    "grpc.service_config_disable_resolution": 1,
-  });
+  const channel = new UnixChannel(socketPath, toPluginError);
   try {
-    return await new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        call.cancel();
-        reject(signal.reason);
-      };
-      const call = client.makeUnaryRequest(
-        `/${service}/${method.name}`,
-        (message: RequestOf<Method>) => Buffer.from(method.requestType.encode(message).finish()),
-        (bytes) => method.responseType.decode(bytes) as ResponseOf<Method>,
-        request,
-        new Metadata(),
-        { deadline },
-        (error, response) => {
-          signal.removeEventListener("abort", onAbort);
-          if (error !== null) {
-            reject(
-              new PluginError(method.name, codes[error.code] ?? "Unknown", error.details || messageOf(error), error),
-            );
-          } else resolve(response as ResponseOf<Method>);
-        },
-      );
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
+    return await channel.unary(service, method, request, { operation: method.name, deadline, signal });
   } finally {
-    client.close();
+    channel.close();
   }
+}
+
+function toPluginError(method: string, { code, message, cause }: GrpcError): PluginError {
+  return new PluginError(method, code, message || messageOf(cause), cause);
 }

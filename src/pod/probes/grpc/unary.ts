@@ -1,18 +1,11 @@
 import { STATUS_CODES } from "node:http";
 import type { ClientHttp2Session, IncomingHttpHeaders } from "node:http2";
+import { type GrpcCode, grpcCodeOf, onAbort } from "../../../ground/base/index.ts";
 
 /** How a call ended: a message, or a status other than OK. */
 export type UnaryAnswer =
   | { readonly type: "message"; readonly bytes: Buffer }
   | { readonly type: "status"; readonly code: GrpcCode; readonly message: string };
-
-/** In the order of their numbers, as Go names them. */
-const codes = [
-  ...["OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists"],
-  ...["PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented"],
-  ...["Internal", "Unavailable", "DataLoss", "Unauthenticated"],
-] as const;
-export type GrpcCode = (typeof codes)[number];
 
 /** What a server that is no gRPC server means by its HTTP status. */
 const codeOfHttpStatus: Readonly<Record<number, GrpcCode>> = {
@@ -55,11 +48,10 @@ export function callUnary(session: ClientHttp2Session, call: UnaryCall, signal: 
       "user-agent": call.userAgent,
       "grpc-timeout": `${Math.ceil(call.timeoutMs)}m`,
     });
-    const onAbort = (): void => {
+    const aborting = onAbort(signal, () => {
       reject(signal.reason);
       stream.destroy();
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
+    });
     const chunks: Buffer[] = [];
     let length = 0;
     let head: Head = {};
@@ -80,7 +72,7 @@ export function callUnary(session: ClientHttp2Session, call: UnaryCall, signal: 
       problem = error.message;
     });
     stream.on("close", () => {
-      signal.removeEventListener("abort", onAbort);
+      aborting[Symbol.dispose]();
       const status = head["grpc-status"] === undefined ? trailers : head;
       resolve(answerOf(head, status, Buffer.concat(chunks), problem));
     });
@@ -101,7 +93,7 @@ function answerOf(head: Head, status: IncomingHttpHeaders, body: Buffer, problem
     const text = `unexpected HTTP status code received from server: ${httpStatus} (${STATUS_CODES[httpStatus] ?? ""})`;
     return failed(codeOfHttpStatus[httpStatus] ?? "Unknown", text);
   }
-  const code = codes[Number(written)] ?? "Unknown";
+  const code = grpcCodeOf(Number(written)) ?? "Unknown";
   if (code !== "OK") return failed(code, percentDecoded(String(status["grpc-message"] ?? "")));
   if (body.length < prefixBytes || body.length < prefixBytes + body.readUInt32BE(1)) {
     return failed("Internal", "the server sent no whole message");

@@ -1,7 +1,24 @@
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { onAbort } from "../../ground/base/index.ts";
-import { CriError, toCriError } from "./errors.ts";
-import type { MethodDefinition, RequestOf, ResponseOf } from "./services.ts";
+import { onAbort } from "../base/index.ts";
+import { GrpcError, toGrpcError } from "./grpc-error.ts";
+
+interface MessageCodec<Message> {
+  encode(message: Message): { finish(): Uint8Array };
+  decode(bytes: Uint8Array): Message;
+}
+
+/** The shape of one method in a generated service definition. */
+export interface MethodDefinition {
+  readonly name: string;
+  readonly requestType: MessageCodec<unknown>;
+  readonly responseType: MessageCodec<unknown>;
+  readonly responseStream: boolean;
+}
+
+export type RequestOf<Method extends MethodDefinition> =
+  Method["requestType"] extends MessageCodec<infer Request> ? Request : never;
+export type ResponseOf<Method extends MethodDefinition> =
+  Method["responseType"] extends MessageCodec<infer Response> ? Response : never;
 
 const maxMessageBytes = 16 * 1024 * 1024;
 
@@ -14,20 +31,25 @@ export interface WireCall {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+type ToError = (operation: string, error: GrpcError) => Error;
+
 /** One connection to a unix socket, kept and renewed by the gRPC library. Calls fail at once while there is none. */
-export class GrpcChannel {
+export class UnixChannel {
   readonly #client: Client;
+  readonly #toError: ToError;
   readonly #active = new Set<{ cancel(): void }>();
   #closed = false;
 
-  constructor(socketPath: string) {
+  /** `toError` makes of a failure what callers are to see. */
+  constructor(socketPath: string, toError: ToError) {
+    this.#toError = toError;
     this.#client = new Client(`unix:${socketPath}`, credentials.createInsecure(), {
       // Go servers refuse the percent-encoded path that would otherwise be sent.
       "grpc.default_authority": "localhost",
       "grpc.max_receive_message_length": maxMessageBytes,
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1000,
-      // Otherwise the runtime and image channels would share one connection.
+      // Otherwise two channels to one socket would share one connection.
       "grpc.use_local_subchannel_pool": 1,
       "grpc.enable_http_proxy": 0,
       "grpc.enable_channelz": 0,
@@ -61,7 +83,7 @@ export class GrpcChannel {
         (error, response) => {
           listening[Symbol.dispose]();
           this.#active.delete(call);
-          if (error !== null) reject(toCriError(operation, error));
+          if (error !== null) reject(this.#toError(operation, toGrpcError(error)));
           else resolve(response as ResponseOf<Method>);
         },
       );
@@ -73,7 +95,7 @@ export class GrpcChannel {
     });
   }
 
-  /** The stream ends when the server ends it, throws CriError when it breaks, and the signal's reason when aborted. */
+  /** The stream ends when the server ends it, throws when it breaks, and the signal's reason when aborted. */
   async *stream<Method extends MethodDefinition>(
     service: string,
     method: Method,
@@ -98,7 +120,7 @@ export class GrpcChannel {
       for await (const message of call) yield message as ResponseOf<Method>;
     } catch (error) {
       signal?.throwIfAborted();
-      throw toCriError(operation, error);
+      throw this.#toError(operation, toGrpcError(error));
     } finally {
       this.#active.delete(call);
       call.cancel();
@@ -106,7 +128,7 @@ export class GrpcChannel {
   }
 
   #refuseIfClosed(operation: string): void {
-    if (this.#closed) throw new CriError("Canceled", operation, "the client has been closed");
+    if (this.#closed) throw this.#toError(operation, new GrpcError("Canceled", "the client has been closed"));
   }
 }
 

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { hasCode, ProgramError, runToEnd } from "../../ground/base/index.ts";
 
 /** A program of the system failed. */
 export class ToolError extends Error {
@@ -21,17 +21,14 @@ export type RunTool = (program: string, args: readonly string[], signal: AbortSi
 const env = { PATH: "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin", LC_ALL: "C" };
 const longestOutput = 1024 * 1024;
 
-export const runTool: RunTool = (program, args, signal) =>
-  new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    execFile(program, [...args], { env, signal, maxBuffer: longestOutput }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else if (signal.aborted) reject(signal.reason);
-      else {
-        const { code } = error;
-        const missing = code === ("ENOENT" as unknown) ? `${program} is not installed` : undefined;
-        const output = missing ?? `${stdout}${stderr}`.trim();
-        reject(new ToolError(program, args, typeof code === "number" ? code : undefined, output, error));
-      }
-    });
-  });
+export const runTool: RunTool = async (program, args, signal) => {
+  try {
+    // Asked to end, not killed: a file system is being made or mended.
+    return await runToEnd({ program, args, env, longestAnswer: longestOutput, endBy: "SIGTERM" }, signal);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const { exitCode, stdout = "", stderr = "", cause } = error instanceof ProgramError ? error : {};
+    const missing = hasCode(cause, "ENOENT") ? `${program} is not installed` : undefined;
+    throw new ToolError(program, args, exitCode, missing ?? `${stdout}${stderr}`.trim(), error);
+  }
+};

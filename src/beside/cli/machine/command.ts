@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { hasCode, never, ProgramError, runToEnd } from "../../../ground/base/index.ts";
 
 /** A program that could not be started or ended with a failure. */
 export class CommandError extends Error {
@@ -14,26 +14,23 @@ export class CommandError extends Error {
 
   /** True when the program itself is not installed. */
   get absent(): boolean {
-    return this.cause instanceof Error && "code" in this.cause && this.cause.code === "ENOENT";
+    return hasCode(this.cause, "ENOENT");
   }
 }
 
+const longestAnswer = 64 * 1024 * 1024;
+
 /** Runs a program to its end and returns what it printed. */
-export function run(
+export async function run(
   program: string,
   args: readonly string[],
-  options: { readonly input?: string; readonly signal?: AbortSignal } = {},
+  { input = "", signal = never }: { readonly input?: string; readonly signal?: AbortSignal } = {},
 ): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const { input, signal } = options;
-    const settings = { maxBuffer: 64 * 1024 * 1024, ...(signal === undefined ? {} : { signal }) };
-    const child = execFile(program, args, settings, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else if (signal?.aborted) reject(signal.reason);
-      else reject(new CommandError([program, ...args].join(" "), stderr, error));
-    });
-    // A program that never reads its input closes the pipe early; its exit status tells the rest.
-    child.stdin?.on("error", () => {});
-    child.stdin?.end(input ?? "");
-  });
+  try {
+    return await runToEnd({ program, args, input, longestAnswer, endBy: "SIGTERM" }, signal);
+  } catch (error) {
+    if (!(error instanceof ProgramError)) throw error;
+    const cause = error.cause instanceof Error ? error.cause : error;
+    throw new CommandError([program, ...args].join(" "), error.stderr, cause);
+  }
 }

@@ -8,6 +8,7 @@ import {
   type InvalidConfig,
   type LoggingConfiguration,
   loadConfig,
+  maskedFlags,
   systemIo,
   toConfigz,
 } from "../ground/config/index.ts";
@@ -30,8 +31,6 @@ export interface DaemonProcess {
   /** Writes to stdout. */
   readonly print: (text: string) => void;
 }
-
-const secretFlags: ReadonlySet<string> = new Set(["manifest-url-header", "storage-driver-password"]);
 
 /**
  * Starts the pods that the sources name, waits until each runs or has failed, says so and leaves them running. The
@@ -77,10 +76,7 @@ export async function runDaemon(
   logWriter.configure(logSettings(config.kubelet.logging));
   announce(config.warnings, logWriter);
   announceUnheeded(config, log.named("config"));
-  for (const [name, value] of Object.entries(config.flagTexts)) {
-    const shown = secretFlags.has(name) && value !== "" ? "<masked>" : value;
-    log.debug(1, `FLAG: --${name}=${JSON.stringify(shown)}`);
-  }
+  for (const [name, value] of maskedFlags(config.flagTexts)) log.debug(1, `FLAG: --${name}=${JSON.stringify(value)}`);
   const configz = toConfigz(config);
   log.debug(5, "Effective configuration", { config: withoutHeaderValues(configz, config) });
   const environment: Record<string, string> = {};

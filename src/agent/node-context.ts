@@ -1,8 +1,8 @@
-import { type CgroupLayout, isSelinuxEnabled, type Machine } from "../connections/host/index.ts";
+import { type CgroupLayout, isSelinuxEnabled, type Machine, readHugePageSizes } from "../connections/host/index.ts";
 import { type Logger, messageOf } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
 import type { ResourceAmounts } from "../ground/model/index.ts";
-import { canControlSwap, readHugePageSizes } from "../pod/resources/index.ts";
+import { canControlSwap } from "../pod/resources/index.ts";
 import {
   type AllocateIds,
   type NodeContext,

@@ -1,4 +1,4 @@
-import { filesystemBytes, type Machine, readHugePages } from "../connections/host/index.ts";
+import { type Machine, readFileSystem, readHugePages } from "../connections/host/index.ts";
 import { type AgentConfig, capacitySettingsOf } from "../ground/config/index.ts";
 import {
   allocatableOf,
@@ -41,7 +41,7 @@ export class NodeResources {
 
   /** Reads it anew: a filesystem may grow. */
   async rootFilesystemBytes(): Promise<bigint> {
-    this.#rootFilesystemBytes = await filesystemBytes(this.#rootDir);
+    this.#rootFilesystemBytes = (await readFileSystem(this.#rootDir)).capacityBytes;
     return this.#rootFilesystemBytes;
   }
 

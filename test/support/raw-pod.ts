@@ -9,7 +9,7 @@ import {
   PodSandboxConfig,
   RuntimeServiceDefinition,
 } from "../../src/connections/cri/index.ts";
-import type { MethodDefinition, RequestOf, ResponseOf } from "../../src/connections/cri/services.ts";
+import type { MethodDefinition, RequestOf, ResponseOf } from "../../src/ground/grpc/index.ts";
 
 export interface RawPod {
   readonly sandboxId: string;

@@ -1,4 +1,5 @@
-import { describeProblem, goQuote, type Problem } from "../../ground/model/index.ts";
+import { goQuote } from "../../ground/base/index.ts";
+import { describeProblem, type Problem, type ProblemKind } from "../../ground/model/index.ts";
 import type { JsonObject } from "./json.ts";
 
 export interface StatusDetails {
@@ -94,24 +95,23 @@ export function expired(message: string): ApiError {
   return new ApiError(410, "Expired", message);
 }
 
-const reasonsByMessage: readonly (readonly [string, string])[] = [
-  ["Required value", "FieldValueRequired"],
-  ["Invalid value", "FieldValueInvalid"],
-  ["Unsupported value", "FieldValueNotSupported"],
-  ["Duplicate value", "FieldValueDuplicate"],
-  ["Forbidden", "FieldValueForbidden"],
-  ["Not found", "FieldValueNotFound"],
-  ["Too long", "FieldValueTooLong"],
-  ["Too many", "FieldValueTooMany"],
-];
+const reasons: Readonly<Record<ProblemKind, string>> = {
+  required: "FieldValueRequired",
+  invalid: "FieldValueInvalid",
+  unsupported: "FieldValueNotSupported",
+  duplicate: "FieldValueDuplicate",
+  forbidden: "FieldValueForbidden",
+  notFound: "FieldValueNotFound",
+  tooLong: "FieldValueTooLong",
+};
 
 /** The object was understood but is not acceptable; every problem is named. */
 export function invalid(subject: Subject, name: string, problems: readonly Problem[]): ApiError {
   const { group, kind } = subject;
   const texts = problems.map((problem) => describeProblem(problem));
   const what = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-  const causes = problems.map(({ field, message }) => ({
-    reason: reasonsByMessage.find(([start]) => message.startsWith(start))?.[1] ?? "FieldValueInvalid",
+  const causes = problems.map(({ kind: problem = "invalid", field, message }) => ({
+    reason: reasons[problem],
     message,
     field,
   }));

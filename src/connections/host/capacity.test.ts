@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { filesystemBytes, readHugePages } from "./capacity.ts";
+import { readFileSystem } from "./file-system.ts";
+import { readHugePageSizes, readHugePages } from "./huge-pages.ts";
 
 test("huge pages are what is set aside, not what the kernel offers", async () => {
   const root = await mkdtemp(join(tmpdir(), "nodelet-hugepages-"));
@@ -26,4 +27,18 @@ test("huge pages are what is set aside, not what the kernel offers", async () =>
   assert.equal((await readHugePages("/nowhere")).size, 0);
 });
 
-test("this machine has a filesystem", async () => assert.ok((await filesystemBytes("/")) > 0n));
+test("sizes of huge pages, rising; none on a kernel without them", async () => {
+  const root = await mkdtemp(join(tmpdir(), "nodelet-hugepages-"));
+  assert.deepEqual(await readHugePageSizes(root), []);
+  for (const name of ["hugepages-1048576kB", "hugepages-2048kB", "hugepages-64kB", "other"]) {
+    await mkdir(join(root, "sys/kernel/mm/hugepages", name), { recursive: true });
+  }
+  assert.deepEqual(await readHugePageSizes(root), [64n << 10n, 2n << 20n, 1n << 30n]);
+  await rm(root, { recursive: true });
+});
+
+test("a file system adds up", async () => {
+  const { capacityBytes, availableBytes, usedBytes, inodes, inodesFree, inodesUsed } = await readFileSystem("/");
+  assert.ok(capacityBytes > 0n && availableBytes <= capacityBytes && usedBytes <= capacityBytes);
+  assert.ok(inodesFree <= inodes && inodesUsed + inodesFree === inodes);
+});

@@ -1,8 +1,8 @@
 // The Linux door: system calls, mounts, cgroup hierarchies, /proc, locks, systemd. Reads and acts; never decides.
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
-export { filesystemBytes, readHugePages } from "./capacity.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
+export { type FileSystemUsage, readFileSystem } from "./file-system.ts";
 export { followOnDisks, foreignMountOf } from "./foreign-mounts.ts";
 export {
   type DirectoryEntry,
@@ -11,6 +11,7 @@ export {
   isMountPoint,
   openPath,
 } from "./held-directory.ts";
+export { readHugePageSizes, readHugePages } from "./huge-pages.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { makeShared, mountOf, readMounts } from "./mounts.ts";

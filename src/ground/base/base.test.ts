@@ -79,6 +79,7 @@ test("Limiter: never more than its limit, in order, and an aborted waiter leaves
   release();
   await Promise.all([first, third]);
   assert.deepEqual(order, [3]);
+  assert.equal(limiter.held, 0);
 });
 
 test("Backoff: 10 s doubling to 300 s, forgotten after 600 s of quiet", () => {

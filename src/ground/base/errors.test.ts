@@ -4,7 +4,11 @@ import { test } from "node:test";
 import { codeOf, hasCode, isMissing } from "./errors.ts";
 
 test("what is missing is told from what is another trouble", async () => {
-  const failure = (path: string): Promise<unknown> => readFile(path).then(assert.fail, (error: unknown) => error);
+  const failure = (path: string): Promise<unknown> =>
+    readFile(path).then(
+      () => assert.fail(`${path} can be read`),
+      (error: unknown) => error,
+    );
   assert.equal(isMissing(await failure("/nowhere/at/all")), true);
   assert.equal(isMissing(await failure("/dev/null/below")), true);
   assert.equal(isMissing(await failure("/")), false);

@@ -7,6 +7,7 @@ export { formatDuration, parseDuration } from "./duration.ts";
 export { codeOf, explain, hasCode, isAbort, isMissing, messageOf } from "./errors.ts";
 export { FairLimiter, type FairLimits } from "./fair-limiter.ts";
 export { FieldReader } from "./field-reader.ts";
+export { goQuote } from "./go-quote.ts";
 export { type GrpcCode, grpcCodeOf, grpcNumberOf } from "./grpc-codes.ts";
 export { destroySession } from "./http2-session.ts";
 export { KeyedWorkers } from "./keyed-workers.ts";

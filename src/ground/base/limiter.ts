@@ -8,6 +8,10 @@ export class Limiter {
     this.#slots = new Slots(limit, { next: ([first]) => first });
   }
 
+  get held(): number {
+    return this.#slots.held;
+  }
+
   run<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     return this.#slots.run(undefined, work, signal);
   }

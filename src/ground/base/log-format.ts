@@ -1,7 +1,7 @@
 import { explain } from "./errors.ts";
+import { goEscape, goQuote } from "./go-quote.ts";
 import type { LogFields } from "./log.ts";
 import { isSecret, redactingReplacer, redactText } from "./redact.ts";
-import { table } from "./table.ts";
 
 export interface LogRecord {
   readonly severity: "info" | "warning" | "error" | "fatal";
@@ -27,7 +27,7 @@ export const formatText: LogFormat = (record, pid) => {
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   const micros = `${String(at.getMilliseconds()).padStart(3, "0")}000`;
   const head = `${letters[record.severity]}${day} ${time}.${micros} ${String(pid).padStart(7)} ${record.component}:0]`;
-  let line = `${head} ${quote(redactText(record.message))}`;
+  let line = `${head} ${goQuote(redactText(record.message))}`;
   if (record.error !== undefined) line += ` err${textValue(redactText(explain(record.error.value)))}`;
   for (const [key, value] of Object.entries(record.fields ?? {})) {
     if (value !== undefined) line += ` ${key}${fieldText(key, value)}`;
@@ -60,15 +60,15 @@ function fieldText(key: string, value: unknown): string {
   if (typeof value === "string") return textValue(redactText(value));
   if (value instanceof Error) return textValue(redactText(explain(value)));
   if (value instanceof Date) return textValue(Number.isNaN(value.getTime()) ? "invalid date" : value.toISOString());
-  if (value instanceof Uint8Array) return `=${quote(Buffer.from(value).toString("utf8"))}`;
+  if (value instanceof Uint8Array) return `=${goQuote(Buffer.from(value).toString("utf8"))}`;
   return `=${toJson(value)}`;
 }
 
 /** A single line is quoted; several lines are shown as they are, each behind a tab so that none can pass for a header. */
 function textValue(text: string): string {
-  if (!text.includes("\n")) return `=${quote(text)}`;
+  if (!text.includes("\n")) return `=${goQuote(text)}`;
   const body = text.endsWith("\n") ? text.slice(0, -1) : text;
-  const lines = body.split("\n").map((line) => `\t${line.replace(unsafeInLine, escapeCharacter)}\n`);
+  const lines = body.split("\n").map((line) => `\t${line.replace(unsafeInLine, goEscape)}\n`);
   return `=<\n${lines.join("")} >`;
 }
 
@@ -80,34 +80,7 @@ function toJson(value: unknown): string {
   }
 }
 
-// What Go's %q escapes: quotes, backslashes and all that is neither a visible character nor a plain space.
-const quoted = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 const unsafeInLine = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \t]/gu;
-
-function quote(text: string): string {
-  return `"${text.replace(quoted, escapeCharacter)}"`;
-}
-
-const shortEscapes: Readonly<Record<string, string>> = table({
-  '"': '\\"',
-  "\\": "\\\\",
-  "\x07": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-});
-
-function escapeCharacter(character: string): string {
-  const short = shortEscapes[character];
-  if (short !== undefined) return short;
-  const code = character.codePointAt(0) ?? 0xfffd;
-  if (code >= 0xd800 && code <= 0xdfff) return "\\ufffd";
-  if (code < 0x80) return `\\x${code.toString(16).padStart(2, "0")}`;
-  return code > 0xffff ? `\\U${code.toString(16).padStart(8, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
-}
 
 function two(value: number): string {
   return String(value).padStart(2, "0");

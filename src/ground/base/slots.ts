@@ -33,6 +33,10 @@ export class Slots<Who> {
     this.#policy = policy;
   }
 
+  get held(): number {
+    return this.#held;
+  }
+
   async run<Result>(who: Who, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const free = await this.take(who, signal);
     try {

@@ -13,6 +13,7 @@ export type {
 export { capacitySettingsOf } from "./capacity-settings.ts";
 export { toConfigz } from "./configz.ts";
 export { describeOrigin, type EffectiveSetting, effectiveFields, effectiveFlags } from "./effective.ts";
+export { maskedFlags } from "./flags/masked-flags.ts";
 export type { GateStage } from "./gates/gate-spec.ts";
 export type { GateName } from "./gates/gate-table.ts";
 export type { FeatureGates, KnownGate } from "./gates/gates.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DownwardApiError, formatMap, goQuote, podField, resourceField } from "./downward-api.ts";
+import { DownwardApiError, formatMap, podField, resourceField } from "./downward-api.ts";
 import type { Container } from "./kube/gen/types.ts";
 import type { IdentifiedPod } from "./pod.ts";
 import { amountsOf } from "./resource-list.ts";
@@ -66,19 +66,6 @@ test("the node's addresses are not handed on before they are known", () => {
     assert.throws(() => podField(bare, path, { podIps: [], hostIps: [] }), /not known yet/);
   }
 });
-
-for (const [text, quoted] of [
-  ["", '""'],
-  ["plain", '"plain"'],
-  ['a"b\\c', '"a\\"b\\\\c"'],
-  ["tab\tnew\nret\rbell\u0007", '"tab\\tnew\\nret\\rbell\\a"'],
-  ["\u0001\u007f", '"\\x01\\x7f"'],
-  ["über 日本 😀", '"über 日本 😀"'],
-  ["\u00a0\u200b\ufeff", '"\\u00a0\\u200b\\ufeff"'],
-  ["\u{e0001}", '"\\U000e0001"'],
-] as const) {
-  test(`Go quotes ${JSON.stringify(text)} as ${quoted}`, () => assert.equal(goQuote(text), quoted));
-}
 
 test("maps are sorted by their bytes", () => {
   assert.equal(formatMap({ b: "2", B: "1", a: "3" }), 'B="1"\na="3"\nb="2"');

@@ -1,8 +1,8 @@
-import { table } from "../base/index.ts";
+import { goQuote } from "../base/index.ts";
 import type { Container, ResourceFieldSelector } from "./kube/gen/types.ts";
 import type { IdentifiedPod } from "./pod.ts";
 import { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
-import { amountsOf, type ResourceAmounts } from "./resource-list.ts";
+import { amountsOf, isHugePages, type ResourceAmounts } from "./resource-list.ts";
 
 /** What a pod can learn of itself that is not written in its own object. */
 export interface PodFacts {
@@ -65,31 +65,6 @@ export function formatMap(map: Readonly<Record<string, string>>): string {
     .join("\n");
 }
 
-const shortEscapes: Readonly<Record<string, string>> = table({
-  "\u0007": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-  "\\": "\\\\",
-  '"': '\\"',
-});
-
-/** A text between double quotes, escaped as a Go program prints it. */
-export function goQuote(text: string): string {
-  const body = text.replace(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (character) => {
-    const short = shortEscapes[character];
-    if (short !== undefined) return short;
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20 || code === 0x7f) return `\\x${code.toString(16).padStart(2, "0")}`;
-    if (code >= 0xd800 && code < 0xe000) return "\ufffd";
-    return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
-  });
-  return `"${body}"`;
-}
-
 /**
  * The value of a resource selector such as `limits.cpu`, in units of its divisor and rounded up. A limit of cpu,
  * memory or ephemeral storage that the container does not set is the pod's limit, else what the node can give.
@@ -102,7 +77,7 @@ export function resourceField(
 ): string {
   const container = selector.containerName ? containerNamed(pod, selector.containerName) : current;
   const [, side, resource = ""] = /^(limits|requests)\.(.+)$/.exec(selector.resource) ?? [];
-  if (side === undefined || !(defaultedLimits.includes(resource) || resource.startsWith("hugepages-"))) {
+  if (side === undefined || !(defaultedLimits.includes(resource) || isHugePages(resource))) {
     throw new DownwardApiError(`unsupported container resource : ${selector.resource}`);
   }
   const declared = amountsOf(container.resources?.[side === "limits" ? "limits" : "requests"]).get(resource) ?? 0n;

@@ -1,6 +1,7 @@
 // Pod identity, spec, status, quantities: types and pure functions shared by every part of the agent.
 
 export { type ApiReference, apiReferences } from "./api-references.ts";
+export { apiTime } from "./api-time.ts";
 export {
   type CgroupNaming,
   cgroupNamed,
@@ -13,9 +14,10 @@ export {
 export { containerHash, fnv1a32 } from "./container-hash.ts";
 export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
 export { deepFreeze } from "./deep-freeze.ts";
-export { goQuote, type PodFacts, podField, resourceField } from "./downward-api.ts";
+export { type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
+export { defaultGraceSeconds, graceSecondsOf, ownGraceSeconds } from "./grace-period.ts";
 export { type ContainerId, isPlainUid, type PodUid, type SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
@@ -29,7 +31,6 @@ export {
   capacityOf,
   type DeviceAmounts,
   isExtended,
-  isHugePages,
   missingResources,
   type ResourceList,
 } from "./node-capacity.ts";
@@ -62,10 +63,11 @@ export {
 } from "./pod.ts";
 export { defaultPod } from "./pod-defaults.ts";
 export { orderedPodIps } from "./pod-ips.ts";
+export { isTerminalPhase } from "./pod-phase.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { validateMetadata, validatePod } from "./pod-validation/index.ts";
 export { configKey as configKeyProblems } from "./pod-validation/names.ts";
-export { describeProblem, isError, type Position, type Problem, ProblemList } from "./problem.ts";
+export { describeProblem, isError, type Position, type Problem, type ProblemKind, ProblemList } from "./problem.ts";
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
 export { canonicalQuantity, formatOf, formatQuantity } from "./quantity-format.ts";
@@ -74,7 +76,9 @@ export {
   amountsOf,
   hugePageSizeOf,
   hugePageUnit,
+  isHugePages,
   type ResourceAmounts,
 } from "./resource-list.ts";
+export { restarts } from "./restart-policy.ts";
 export { type RotatedLog, rotatedLogs, rotationStamp } from "./rotated-logs.ts";
 export { matchesLabelSelector, matchesLabels, matchesNodeSelector, type SelectableNode } from "./selectors.ts";

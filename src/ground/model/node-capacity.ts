@@ -1,7 +1,7 @@
 import type { Quantity } from "./kube/gen/types.ts";
 import { type Nano, wholeUnits } from "./quantity.ts";
 import { formatOf, formatQuantity } from "./quantity-format.ts";
-import { addAmounts, amountsOf, type ResourceAmounts } from "./resource-list.ts";
+import { addAmounts, amountsOf, hugePagesName, isHugePages, type ResourceAmounts } from "./resource-list.ts";
 
 export type ResourceList = Readonly<Record<string, Quantity>>;
 
@@ -53,7 +53,7 @@ export function capacityOf(
   capacity["cpu"] = count(cores);
   capacity["memory"] = bytes(BigInt(machine.memoryBytes));
   capacity["pods"] = count(pods);
-  for (const [size, amount] of hugePages) capacity[hugePagesName(size)] = bytes(amount);
+  for (const [size, amount] of hugePages) capacity[hugePagesName(bytes(size))] = bytes(amount);
   if (settings.localStorageIsolation && rootFilesystemBytes !== undefined) {
     capacity["ephemeral-storage"] = bytes(rootFilesystemBytes);
   }
@@ -110,14 +110,6 @@ function evictionReserve({ hardEviction }: CapacitySettings, capacity: ResourceA
   add("memory", hardEviction.memory);
   add("ephemeral-storage", hardEviction.nodefs);
   return reserve;
-}
-
-function hugePagesName(size: bigint): string {
-  return `hugepages-${bytes(size)}`;
-}
-
-export function isHugePages(name: string): boolean {
-  return name.startsWith("hugepages-");
 }
 
 /** A resource that a vendor named: `example.com/gpu`. */

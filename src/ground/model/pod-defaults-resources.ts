@@ -1,7 +1,7 @@
 import type { PodSpec, Quantity } from "./kube/gen/types.ts";
 import { isPodLevelResource, sumOfContainers } from "./pod-resources.ts";
 import { formatQuantity } from "./quantity-format.ts";
-import type { ResourceAmounts } from "./resource-list.ts";
+import { isHugePages, type ResourceAmounts } from "./resource-list.ts";
 
 type ResourceList = Readonly<Record<string, Quantity>>;
 
@@ -33,10 +33,6 @@ export function defaultPodLevelResources(spec: PodSpec): PodSpec {
       ...(!isEmpty(requests) && { requests }),
     },
   };
-}
-
-function isHugePages(name: string): boolean {
-  return name.startsWith("hugepages-");
 }
 
 function isEmpty(list: ResourceList): boolean {

@@ -1,4 +1,5 @@
 import { deepFreeze } from "./deep-freeze.ts";
+import { defaultGraceSeconds } from "./grace-period.ts";
 import type { Pod, PodSpec } from "./kube/gen/types.ts";
 import {
   defaultContainer,
@@ -33,7 +34,7 @@ function defaultPodSpec(spec: PodSpec): PodSpec {
     ...(overhead && { overhead: roundedList(overhead) }),
     restartPolicy: spec.restartPolicy || "Always",
     dnsPolicy: spec.dnsPolicy || "ClusterFirst",
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? defaultGraceSeconds,
     schedulerName: spec.schedulerName || "default-scheduler",
     securityContext: spec.securityContext ?? {},
     enableServiceLinks: spec.enableServiceLinks ?? true,

@@ -1,6 +1,6 @@
 import type { Container, PodSpec, ResourceRequirements } from "./kube/gen/types.ts";
 import { isSidecar } from "./pod.ts";
-import { addAmounts, amountsOf, largerAmounts, type ResourceAmounts } from "./resource-list.ts";
+import { addAmounts, amountsOf, isHugePages, largerAmounts, type ResourceAmounts } from "./resource-list.ts";
 
 type Side = "requests" | "limits";
 type ResourceSpec = Pick<PodSpec, "containers" | "initContainers" | "resources" | "overhead">;
@@ -53,7 +53,7 @@ function withPodLevel(sum: ResourceAmounts, spec: ResourceSpec, side: Side): Res
 }
 
 export function isPodLevelResource(name: string): boolean {
-  return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
+  return name === "cpu" || name === "memory" || isHugePages(name);
 }
 
 function amounts(container: Container, side: Side): ResourceAmounts {

@@ -1,9 +1,11 @@
-import { goQuote } from "./downward-api.ts";
+import { goQuote } from "../base/index.ts";
 
 /** Something wrong with an object that a person wrote, in the words the Kubernetes API uses. */
 export interface Problem {
   /** A warning does not keep the object from being used. */
   readonly severity: "error" | "warning";
+  /** What is wrong in a word; undefined for what the API has no word for. */
+  readonly kind?: ProblemKind;
   /** Such as `spec.containers[0].image`; empty when it is about the whole document. */
   readonly field: string;
   /** Such as `Invalid value: "x": must be a number`. */
@@ -11,6 +13,8 @@ export interface Problem {
   /** Where in the text it was found, both counted from 1. */
   readonly position?: Position;
 }
+
+export type ProblemKind = "required" | "invalid" | "unsupported" | "duplicate" | "forbidden" | "notFound" | "tooLong";
 
 export interface Position {
   readonly line: number;
@@ -48,16 +52,16 @@ export class ProblemList {
   }
 
   required(field: string, detail = ""): void {
-    this.#error(field, `Required value${detail === "" ? "" : `: ${detail}`}`);
+    this.#error("required", field, `Required value${detail === "" ? "" : `: ${detail}`}`);
   }
 
   invalid(field: string, found: unknown, detail: string): void {
-    this.#error(field, `Invalid value: ${show(found)}: ${detail}`);
+    this.#error("invalid", field, `Invalid value: ${show(found)}: ${detail}`);
   }
 
   /** The found value may be secret. */
   invalidHidden(field: string, detail: string): void {
-    this.#error(field, `Invalid value: ${detail}`);
+    this.#error("invalid", field, `Invalid value: ${detail}`);
   }
 
   /** One problem per detail; none when there is no detail. */
@@ -67,29 +71,30 @@ export class ProblemList {
 
   unsupported(field: string, found: unknown, supported: readonly string[]): void {
     this.#error(
+      "unsupported",
       field,
       `Unsupported value: ${show(found)}: supported values: ${supported.map((value) => goQuote(value)).join(", ")}`,
     );
   }
 
   duplicate(field: string, found: unknown): void {
-    this.#error(field, `Duplicate value: ${show(found)}`);
+    this.#error("duplicate", field, `Duplicate value: ${show(found)}`);
   }
 
   forbidden(field: string, detail: string): void {
-    this.#error(field, `Forbidden: ${detail}`);
+    this.#error("forbidden", field, `Forbidden: ${detail}`);
   }
 
   notFound(field: string, found: unknown, detail = ""): void {
-    this.#error(field, `Not found: ${show(found)}${detail === "" ? "" : `: ${detail}`}`);
+    this.#error("notFound", field, `Not found: ${show(found)}${detail === "" ? "" : `: ${detail}`}`);
   }
 
   tooLong(field: string, maxBytes: number): void {
-    this.#error(field, `Too long: may not be more than ${maxBytes} bytes`);
+    this.#error("tooLong", field, `Too long: may not be more than ${maxBytes} bytes`);
   }
 
-  #error(field: string, message: string): void {
-    this.#problems.push({ severity: "error", field, message });
+  #error(kind: ProblemKind, field: string, message: string): void {
+    this.#problems.push({ severity: "error", kind, field, message });
   }
 }
 

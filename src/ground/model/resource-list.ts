@@ -30,9 +30,18 @@ function merge(a: ResourceAmounts, b: ResourceAmounts, combine: (x: Nano, y: Nan
 
 const hugePagesPrefix = "hugepages-";
 
+export function isHugePages(resource: string): boolean {
+  return resource.startsWith(hugePagesPrefix);
+}
+
+/** The resource of pages of this size, which is written as a quantity: "hugepages-2Mi". */
+export function hugePagesName(size: string): string {
+  return `${hugePagesPrefix}${size}`;
+}
+
 /** The page size in a resource name such as "hugepages-2Mi", in bytes; undefined for any other resource. */
 export function hugePageSizeOf(resource: string): bigint | undefined {
-  if (!resource.startsWith(hugePagesPrefix)) return undefined;
+  if (!isHugePages(resource)) return undefined;
   return wholeUnits(parseQuantity(resource.slice(hugePagesPrefix.length)));
 }
 

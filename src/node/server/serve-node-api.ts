@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { RuntimeService } from "../../connections/cri/index.ts";
 import type { Clock, Logger, TaskScope } from "../../ground/base/index.ts";
-import type { AgentConfig } from "../../ground/config/index.ts";
+import { type AgentConfig, maskedFlags } from "../../ground/config/index.ts";
 import { openGate } from "./api/gate.ts";
 import { nodeApiMounts, readOnlyMounts } from "./api/node-api.ts";
 import { NodeServer } from "./api/node-server.ts";
@@ -73,7 +73,7 @@ export async function serveNodeApi(
       onHealthAsked: ports.figures.onHealthAsked,
       figures: figureMounts(ports),
       containerLogs: containerLogsService({ ...ports, splitStreams: gates.enabled("PodLogsQuerySplitStreams") }),
-      flags: withoutSecrets(config.flagTexts),
+      flags: Object.fromEntries(maskedFlags(config.flagTexts)),
     },
   );
   const where = { host: kubelet.address, port: kubelet.port };
@@ -112,13 +112,6 @@ export async function serveReadOnly(
 
 export function figureMounts({ figures, log }: Pick<NodeApiPorts, "figures" | "log">): readonly Mount[] {
   return [statsService(() => figures.statistics()), ...metricMounts(figures, log)];
-}
-
-const secretFlags: ReadonlySet<string> = new Set(["manifest-url-header", "storage-driver-password"]);
-
-function withoutSecrets(flags: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const shown = ([name, value]: [string, string]) => [name, secretFlags.has(name) && value !== "" ? "<masked>" : value];
-  return Object.fromEntries(Object.entries(flags).map(shown));
 }
 
 async function certificateFiles(

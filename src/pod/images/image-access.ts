@@ -1,4 +1,5 @@
 import { type Clock, Limiter, type Logger, never } from "../../ground/base/index.ts";
+import { apiTime } from "../../ground/model/index.ts";
 import { credentialHash } from "./credentials.ts";
 import type { Credential } from "./keyring.ts";
 import type { PulledRecord, PullRecords, RecordedAccount, RecordedCredentials } from "./pull-records.ts";
@@ -117,7 +118,7 @@ export class ImageAccess {
       const known = await this.#records.readPulled(imageRef);
       const merged = merge(known, repository, credentials);
       if (merged === undefined) return;
-      const lastUpdatedTime = new Date(this.#clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+      const lastUpdatedTime = apiTime(this.#clock.now());
       await this.#records.writePulled({ lastUpdatedTime, imageRef, credentialMapping: merged });
     }, never);
   }

@@ -1,5 +1,5 @@
-import { statfs } from "node:fs/promises";
 import type { FilesystemUsage, ImageService } from "../../connections/cri/index.ts";
+import { readFileSystem } from "../../connections/host/index.ts";
 
 /** The file system that holds the images. */
 export interface ImageFs {
@@ -22,13 +22,13 @@ export async function readImageFs(images: Pick<ImageService, "imageFsInfo">, sig
 
 async function completeUsage({ fsId, usedBytes, inodesUsed }: FilesystemUsage): Promise<ImageFs> {
   const mountpoint = fsId?.mountpoint ?? "";
-  const { bsize, blocks, bavail, files, ffree } = await statfs(mountpoint, { bigint: true });
+  const { capacityBytes, availableBytes, inodes, inodesFree } = await readFileSystem(mountpoint);
   return {
     mountpoint,
-    capacityBytes: blocks * bsize,
-    availableBytes: bavail * bsize,
-    inodes: files,
-    inodesFree: ffree,
+    capacityBytes,
+    availableBytes,
+    inodes,
+    inodesFree,
     usedBytes: usedBytes?.value ?? 0n,
     inodesUsed: inodesUsed?.value ?? 0n,
   };

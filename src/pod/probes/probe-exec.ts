@@ -1,5 +1,5 @@
-import { type Clock, FairLimiter, formatDuration, messageOf, waitFor } from "../../ground/base/index.ts";
-import { goQuote, type PodUid } from "../../ground/model/index.ts";
+import { type Clock, FairLimiter, formatDuration, goQuote, messageOf, waitFor } from "../../ground/base/index.ts";
+import type { PodUid } from "../../ground/model/index.ts";
 import { clip, outputLimitBytes, type ProbeOutcome } from "./outcome.ts";
 import type { ExecInContainer, ExecResult } from "./ports.ts";
 import type { ProbeTarget } from "./target.ts";

@@ -1,5 +1,11 @@
-import { type Clock, destroySession, formatDuration, LinkedSignal, messageOf } from "../../ground/base/index.ts";
-import { goQuote } from "../../ground/model/index.ts";
+import {
+  type Clock,
+  destroySession,
+  formatDuration,
+  goQuote,
+  LinkedSignal,
+  messageOf,
+} from "../../ground/base/index.ts";
 import { fairDeadline } from "./deadline.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
 import { connectUntilReady } from "./grpc/connect.ts";

@@ -3,6 +3,7 @@ import {
   type IdentifiedPod,
   isCriticalPod,
   isStaticPod,
+  isTerminalPhase,
   matchesLabels,
   matchesNodeSelector,
   milliUnits,
@@ -37,7 +38,9 @@ export function predicatesHandler(ports: PredicatePorts): AdmissionHandler {
   return (pod, others) => {
     const known = ports.node();
     if (known === undefined && asksForNode(pod)) return { type: "undecided", waitsFor: "the Node" };
-    const rivals = others.filter((other) => other.metadata.uid !== pod.metadata.uid && !isOver(other));
+    const rivals = others.filter(
+      (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
+    );
     const misfit = affinityVerdict(pod, known?.node) ?? taintVerdict(pod, known?.node.spec?.taints ?? []);
     if (misfit !== undefined && known?.isConfirmed === false) {
       // Refused is refused for good, and labels and taints may have changed since.
@@ -57,10 +60,6 @@ function asksForNode(pod: IdentifiedPod): boolean {
   const { nodeSelector = {}, affinity } = pod.spec;
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return !isStaticPod(pod) || Object.keys(nodeSelector).length > 0 || required !== undefined;
-}
-
-function isOver({ status }: IdentifiedPod): boolean {
-  return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
 interface Lack {

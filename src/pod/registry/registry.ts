@@ -1,7 +1,9 @@
 import { type Clock, isAbort, type Ledger, type Logger, messageOf } from "../../ground/base/index.ts";
 import {
+  graceSecondsOf,
   type IdentifiedPod,
   isMirrorPod,
+  isTerminalPhase,
   type ObservedPod,
   type PodStatus,
   type PodUid,
@@ -10,8 +12,6 @@ import {
 } from "../../ground/model/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
-
-const defaultGraceSeconds = 30;
 
 /**
  * The pods that are wanted on this node. Takes the sources' changes in order, decides about each pod and tells the
@@ -171,7 +171,7 @@ export class PodRegistry {
   #decide(pod: IdentifiedPod, intake: Intake): void {
     const uid = uidOf(pod);
     const { hold } = intake;
-    const over = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+    const over = isTerminalPhase(pod.status?.phase);
     if (hold !== undefined) this.#wait(uid, hold, intake);
     else if (isEnding(pod) || over || this.#taken.has(uid)) this.#take(pod);
     else if (!this.#ports.isRuntimeKnown()) this.#wait(uid, "the container runtime to say what runs already", intake);
@@ -295,8 +295,7 @@ export class PodRegistry {
     for (const uids of [this.#pending, this.#rejected, this.#waiting, this.#taken]) uids.delete(uid);
     // A worker forgets its pod when that has gone.
     if (!this.#ports.workers.knows(uid)) this.#ports.forget(uid);
-    const graceSeconds =
-      pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    const graceSeconds = graceSecondsOf(pod);
     // Its own source has said that it is not wanted any more; no other can want this very pod.
     this.#ports.workers.terminate(uid, { cause: "deleted", graceSeconds });
   }

@@ -3,7 +3,6 @@
 export type { CgroupDriver } from "./cgroup-driver.ts";
 export { kernelCgroupFiles } from "./cgroup-files.ts";
 export { CgroupTree } from "./cgroup-tree.ts";
-export { readHugePageSizes } from "./huge-pages.ts";
 export { limitPods, limitReserved, type NodeAllocatableSettings } from "./node-allocatable.ts";
 export { type PodCgroupPorts, PodCgroups } from "./pod-cgroups.ts";
 export type { PodValueSettings } from "./pod-values.ts";

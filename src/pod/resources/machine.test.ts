@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readHugePageSizes } from "./huge-pages.ts";
 import { canControlSwap } from "./swap-control.ts";
 
 async function onMadeUpMachine(run: (root: string) => Promise<void>): Promise<void> {
@@ -14,16 +13,6 @@ async function onMadeUpMachine(run: (root: string) => Promise<void>): Promise<vo
     await rm(root, { recursive: true });
   }
 }
-
-test("sizes of huge pages, rising; none on a kernel without them", async () => {
-  await onMadeUpMachine(async (root) => {
-    assert.deepEqual(await readHugePageSizes(root), []);
-    for (const name of ["hugepages-1048576kB", "hugepages-2048kB", "hugepages-64kB", "other"]) {
-      await mkdir(join(root, "sys/kernel/mm/hugepages", name), { recursive: true });
-    }
-    assert.deepEqual(await readHugePageSizes(root), [64n << 10n, 2n << 20n, 1n << 30n]);
-  });
-});
 
 test("swap on cgroup v2: judged by the cgroup we live in", async () => {
   await onMadeUpMachine(async (root) => {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type Clock, hasCode, type Logger, messageOf, Pause, savePrivateFile } from "../../ground/base/index.ts";
-import { type IdentifiedPod, isPlainUid, type Pod } from "../../ground/model/index.ts";
+import { type IdentifiedPod, isPlainUid, isTerminalPhase, type Pod } from "../../ground/model/index.ts";
 import type { OfflineList } from "./offline-rules.ts";
 
 const formatVersion = 1;
@@ -124,7 +124,7 @@ export function isIdentified(pod: Pod): pod is IdentifiedPod {
 }
 
 function isEnding({ metadata, status }: IdentifiedPod): boolean {
-  return metadata.deletionTimestamp !== undefined || status?.phase === "Succeeded" || status?.phase === "Failed";
+  return metadata.deletionTimestamp !== undefined || isTerminalPhase(status?.phase);
 }
 
 function withoutStatus({ status: _status, ...pod }: IdentifiedPod): IdentifiedPod {

@@ -1,7 +1,7 @@
-import { isStaticPod, type PodStatus, qosClassOf } from "../../ground/model/index.ts";
+import { apiTime, isStaticPod, isTerminalPhase, type PodStatus, qosClassOf } from "../../ground/model/index.ts";
 import { podConditions } from "./conditions.ts";
 import { type ContainerStatuses, containerStatuses } from "./container-status.ts";
-import { type StatusInput, timestamp } from "./input.ts";
+import type { StatusInput } from "./input.ts";
 import { type PodPhase, podPhase } from "./phase.ts";
 
 /** The status of a pod as its users see it. Pure: the same input gives the same status. */
@@ -18,7 +18,7 @@ export function computePodStatus(input: StatusInput): PodStatus {
     ...definedOnly(carried),
     ...(node.hostIPs[0] === undefined ? {} : { hostIP: node.hostIPs[0], hostIPs: node.hostIPs.map((ip) => ({ ip })) }),
     ...(podIPs[0] === undefined ? {} : { podIP: podIPs[0], podIPs: podIPs.map((ip) => ({ ip })) }),
-    startTime: previous?.startTime ?? timestamp(input.now),
+    startTime: previous?.startTime ?? apiTime(input.now),
     ...listsOf(statuses),
     qosClass: qosClassOf(pod),
   };
@@ -78,14 +78,14 @@ function asLost<Status extends NonNullable<PodStatus["containerStatuses"]>[numbe
 /** A pod that has once ended stays ended. */
 function settledPhase(input: StatusInput, computed: PodPhase): PodPhase {
   for (const earlier of [input.previous?.phase, input.pod.status?.phase]) {
-    if (earlier === "Succeeded" || earlier === "Failed") return earlier;
+    if (isTerminalPhase(earlier)) return earlier;
   }
   return computed;
 }
 
 /** A pod that is over keeps the addresses it had: an agent that was started since can't learn them from the runtime. */
 function addressesOf({ pod, observed, previous, node }: StatusInput, phase: PodPhase): readonly string[] {
-  const isOver = phase === "Succeeded" || phase === "Failed";
+  const isOver = isTerminalPhase(phase);
   if (observed.ips.length > 0 || !isOver) return keepFamilies(observed.ips, node.hostIPs);
   return (previous?.podIPs ?? pod.status?.podIPs ?? []).map(({ ip }) => ip);
 }

@@ -1,12 +1,14 @@
 import {
+  apiTime,
   type ContainerStatus,
   type IdentifiedPod,
   isSidecar,
+  isTerminalPhase,
   type PodCondition,
   type PodStatus,
 } from "../../ground/model/index.ts";
 import type { ContainerStatuses } from "./container-status.ts";
-import { type StatusInput, timestamp } from "./input.ts";
+import type { StatusInput } from "./input.ts";
 import type { PodPhase } from "./phase.ts";
 
 const ownedTypes = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"] as const;
@@ -48,7 +50,7 @@ export function podConditions(
     ContainersReady: containersReady,
     PodScheduled: { status: "True" },
   };
-  const isOver = phase === "Succeeded" || phase === "Failed";
+  const isOver = isTerminalPhase(phase);
   const resize = input.wantsResize && !isOver ? [condition(input, "PodResizePending", noResize)] : [];
   return [...foreign, ...resize, ...ownedTypes.map((type) => condition(input, type, verdicts[type]))];
 }
@@ -66,7 +68,7 @@ function condition(input: StatusInput, type: OwnedType | "PodResizePending", ver
   return {
     type,
     ...verdict,
-    lastTransitionTime: unchanged ? before.lastTransitionTime : timestamp(input.now),
+    lastTransitionTime: unchanged ? before.lastTransitionTime : apiTime(input.now),
     ...(input.pod.metadata.generation === undefined ? {} : { observedGeneration: input.pod.metadata.generation }),
   };
 }

@@ -1,5 +1,6 @@
 import { cutText } from "../../ground/base/index.ts";
 import {
+  apiTime,
   type Container,
   type ContainerKind,
   type ContainerState,
@@ -7,9 +8,9 @@ import {
   containersOf,
   type ObservedContainer,
   type PodContainer,
+  restarts,
 } from "../../ground/model/index.ts";
-import { type StatusInput, timestamp } from "./input.ts";
-import { restartsAfterExit } from "./restart.ts";
+import type { StatusInput } from "./input.ts";
 
 const lostExitCode = 137;
 /** All termination messages of a pod together stay below this, or the status would not fit into the API. */
@@ -144,7 +145,7 @@ function readiness(input: StatusInput, kind: ContainerKind, newest: ObservedCont
 function stateOf(input: StatusInput, record: ObservedContainer, messageLimit: number): ContainerState {
   switch (record.state) {
     case "running":
-      return { running: { startedAt: timestamp(record.startedAt) } };
+      return { running: { startedAt: apiTime(record.startedAt) } };
     case "created":
     case "unknown":
       return { waiting: {} };
@@ -155,8 +156,8 @@ function stateOf(input: StatusInput, record: ObservedContainer, messageLimit: nu
           exitCode: record.exitCode,
           reason: record.reason,
           ...(message === "" ? {} : { message: cutText(message, messageLimit) }),
-          startedAt: timestamp(record.startedAt),
-          finishedAt: timestamp(record.finishedAt),
+          startedAt: apiTime(record.startedAt),
+          finishedAt: apiTime(record.finishedAt),
           containerID: idOf(input, record),
         },
       };
@@ -185,7 +186,7 @@ function waitingForRetry(
   if (input.tornDown || input.pod.metadata.deletionTimestamp !== undefined || newest?.state === "running")
     return status;
   if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status;
-  if (newest !== undefined && !restartsAfterExit(input.pod, kind, newest)) return status;
+  if (newest !== undefined && !restarts(input.pod, kind, newest)) return status;
   const reason = input.waitingReason(status.name);
   if (reason === undefined) return status;
   return {

@@ -37,8 +37,3 @@ export interface NodeFacts {
   /** The node's addresses, primary family first. */
   readonly hostIPs: readonly string[];
 }
-
-/** Kubernetes writes times in whole seconds. */
-export function timestamp(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
-}

@@ -6,6 +6,7 @@ import {
   type IdentifiedPod,
   isSidecar,
   type ObservedPod,
+  ownGraceSeconds,
   type PodContainer,
   type SandboxId,
 } from "../../ground/model/index.ts";
@@ -67,7 +68,7 @@ async function killAll(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const deadline = ports.clock.monotonic() + (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
+  const deadline = ports.clock.monotonic() + ownGraceSeconds(pod) * 1000;
   await ports.killer.killPod({ pod, observed, deadline, preStopDone: worker.preStopDone }, signal);
 }
 

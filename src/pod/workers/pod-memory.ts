@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { hasCode, type Logger, saveFile } from "../../ground/base/index.ts";
-import type { PodStatus, PodUid } from "../../ground/model/index.ts";
+import { isTerminalPhase, type PodStatus, type PodUid } from "../../ground/model/index.ts";
 import { LazySync, type LazySyncOptions } from "./lazy-sync.ts";
 import type { PodMemory, PodMemoryPort } from "./ports.ts";
 
@@ -86,7 +86,7 @@ export class PodMemoryFiles implements PodMemoryPort {
  * when it started, its back-off) is worth a sync, but not a wait for one at every change.
  */
 function isOver({ status }: PodMemory): boolean {
-  return status?.phase === "Succeeded" || status?.phase === "Failed";
+  return isTerminalPhase(status?.phase);
 }
 
 type Unchecked = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { IdentifiedPod, ObservedPod, PodStatus } from "../../ground/model/index.ts";
+import { type IdentifiedPod, isTerminalPhase, type ObservedPod, type PodStatus } from "../../ground/model/index.ts";
 import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import type { WorkerPorts } from "./ports.ts";
@@ -46,7 +46,7 @@ export async function publishStatus(
   const computed = computePodStatus(input);
   const amended = amend(worker, computed, isWanted);
   const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
-  if (teardown === "starting" && isOver(status)) return status;
+  if (teardown === "starting" && isTerminalPhase(status.phase)) return status;
   const shown = withheldWhileRunning(status, input);
   const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
   // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
@@ -66,16 +66,12 @@ export async function publishStatus(
  */
 function amend(worker: Worker, computed: PodStatus, isWanted: boolean): PodStatus {
   const amended = worker.amendStatus?.(computed) ?? computed;
-  const endedByItself = !isWanted && !worker.isPastDeadline && isOver(computed);
+  const endedByItself = !isWanted && !worker.isPastDeadline && isTerminalPhase(computed.phase);
   return endedByItself ? { ...amended, ...(computed.phase === undefined ? {} : { phase: computed.phase }) } : amended;
 }
 
-function isOver({ phase }: PodStatus): boolean {
-  return phase === "Succeeded" || phase === "Failed";
-}
-
 function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {
-  if (!isOver(status) || !observed.containers.some(({ state }) => state === "running")) return status;
+  if (!isTerminalPhase(status.phase) || !observed.containers.some(({ state }) => state === "running")) return status;
   const { reason: _reason, message: _message, ...rest } = status;
   const conditions = (status.conditions ?? []).filter(({ reason }) => reason !== "TerminationByKubelet");
   return {

@@ -1,4 +1,10 @@
-import type { Container, IdentifiedPod, ObservedContainer, ObservedPod } from "../../ground/model/index.ts";
+import {
+  type Container,
+  type IdentifiedPod,
+  type ObservedContainer,
+  type ObservedPod,
+  restarts,
+} from "../../ground/model/index.ts";
 
 /** All that a plan is made from. */
 export interface PlanInput {
@@ -28,16 +34,7 @@ type Noun = "Container" | "Init container";
 
 /** Whether a container that does not run is to be started. */
 export function shouldRestart(pod: IdentifiedPod, newest: ObservedContainer | undefined): boolean {
-  if (pod.metadata.deletionTimestamp !== undefined) return false;
-  if (newest === undefined || newest.state !== "exited") return true;
-  switch (pod.spec.restartPolicy) {
-    case "Never":
-      return false;
-    case "OnFailure":
-      return newest.exitCode !== 0;
-    default:
-      return true;
-  }
+  return pod.metadata.deletionTimestamp === undefined && restarts(pod, "regular", newest);
 }
 
 /** The kill that a running container needs, if any. */

@@ -1,5 +1,11 @@
 import { isAbort } from "../../ground/base/index.ts";
-import type { IdentifiedPod, ObservedPod, PodStatus } from "../../ground/model/index.ts";
+import {
+  graceSecondsOf,
+  type IdentifiedPod,
+  isTerminalPhase,
+  type ObservedPod,
+  type PodStatus,
+} from "../../ground/model/index.ts";
 import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { type PodPlan, planPod } from "./plan.ts";
@@ -33,7 +39,7 @@ export async function syncRunning(
 ): Promise<SyncOutcome> {
   const observed = await observe(worker, pod, ports, signal);
   const status = await publishStatus(worker, pod, observed, "wanted", ports);
-  if (isOver(status)) return end(worker, pod);
+  if (isTerminalPhase(status.phase)) return end(worker, pod);
   const deadline = activeDeadline(pod, status);
   if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
   if (deadline !== undefined) tools.interruptAt(deadline);
@@ -69,7 +75,7 @@ export async function syncRunning(
   const failures = await (plan.sandbox.type === "create" ? tools.slots.run(act, signal) : act());
   worker.stale = true;
   const after = await observe(worker, pod, ports, signal);
-  const ended = isOver(await publishStatus(worker, pod, after, "wanted", ports));
+  const ended = isTerminalPhase((await publishStatus(worker, pod, after, "wanted", ports)).phase);
   if (ended) return end(worker, pod);
   if (failures.length > 0) return retry(failures);
   worker.failures = 0;
@@ -182,17 +188,9 @@ function isIdle(plan: PodPlan): boolean {
   return !plan.killPod && plan.kills.length === 0 && plan.sandbox.type !== "create" && !startsAnything(plan);
 }
 
-function isOver(status: PodStatus): boolean {
-  return status.phase === "Succeeded" || status.phase === "Failed";
-}
-
 function end(worker: Worker, pod: IdentifiedPod): SyncOutcome {
-  worker.state = nextState(worker.state, { type: "terminate", cause: "completed", graceSeconds: graceOf(pod) });
+  worker.state = nextState(worker.state, { type: "terminate", cause: "completed", graceSeconds: graceSecondsOf(pod) });
   return { type: "again" };
-}
-
-function graceOf(pod: IdentifiedPod): number {
-  return pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
 }
 
 function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): number | undefined {
@@ -208,7 +206,7 @@ function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): 
   ports.recordEvent(pod, { type: "Normal", reason: "DeadlineExceeded", message });
   worker.isPastDeadline = true;
   worker.amendStatus = (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message });
-  worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceOf(pod) });
+  worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceSecondsOf(pod) });
   return { type: "again" };
 }
 

@@ -4,7 +4,7 @@ export { createCgroup, removeCgroup } from "./cgroups.ts";
 export { run } from "./command.ts";
 export { importImages, lastLines, spawnDetached, startContainerd } from "./containerd.ts";
 export { criHasImage, criStatus } from "./cri-calls.ts";
-export { isMissing } from "./files.ts";
+
 export { layoutOf, type MachineLayout } from "./layout.ts";
 export { claimStateDir, type MachineRuntime, readMarker } from "./marker.ts";
 export { unmountBelow } from "./mounts.ts";

@@ -1,4 +1,4 @@
-import { goQuote } from "../../../ground/model/index.ts";
+import { goQuote } from "../../../ground/base/index.ts";
 import { ApiError } from "../api-error.ts";
 import type { User } from "../rest/world.ts";
 import type { Store } from "../store/store.ts";

@@ -1,8 +1,8 @@
-import type { Node, Pod } from "../../../ground/model/index.ts";
+import { apiTime, isTerminalPhase, type Node, type Pod } from "../../../ground/model/index.ts";
 import { isObject, listAt, objectAt } from "../json.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 import { boundTo } from "../special/binding.ts";
 import { recordPodEvent } from "./events.ts";
 import { unfitness } from "./fitness.ts";
@@ -49,7 +49,7 @@ function place(world: World, seen: ApiObject): void {
 function isWaiting(object: ApiObject): boolean {
   const { spec, status } = asPod(object);
   if (spec?.nodeName || object.metadata.deletionTimestamp !== undefined) return false;
-  if (status?.phase === "Failed" || status?.phase === "Succeeded") return false;
+  if (isTerminalPhase(status?.phase)) return false;
   return spec?.schedulerName === "default-scheduler" && (spec.schedulingGates ?? []).length === 0;
 }
 
@@ -82,7 +82,7 @@ function reportUnschedulable(
     status: "False",
     reason: "Unschedulable",
     message,
-    lastTransitionTime: old?.["lastTransitionTime"] ?? timestamp(world.clock.now()),
+    lastTransitionTime: old?.["lastTransitionTime"] ?? apiTime(world.clock.now()),
     observedGeneration: object.metadata.generation,
   };
   const others = conditions.filter(({ type }) => type !== "PodScheduled");

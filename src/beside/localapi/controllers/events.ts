@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { TaskScope } from "../../../ground/base/index.ts";
+import { apiTime } from "../../../ground/model/index.ts";
 import { stringAt } from "../json.ts";
 import { events } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
 import { createObject } from "../rest/create.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 import { serverOptions } from "./namespaces.ts";
 
 export function recordPodEvent(world: World, pod: ApiObject, type: string, reason: string, message: string): void {
   const { namespace = "", name = "", uid, resourceVersion } = pod.metadata;
-  const now = timestamp(world.clock.now());
+  const now = apiTime(world.clock.now());
   const event = {
     metadata: { name: `${name}.${randomBytes(8).toString("hex")}` },
     involvedObject: { kind: "Pod", apiVersion: "v1", namespace, name, uid, resourceVersion },

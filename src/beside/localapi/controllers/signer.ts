@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
 import { type Logger, messageOf, type TaskScope, table } from "../../../ground/base/index.ts";
-import { type CertificateSigningRequest, jsonEqual } from "../../../ground/model/index.ts";
+import { apiTime, type CertificateSigningRequest, jsonEqual } from "../../../ground/model/index.ts";
 import { CertificateAuthority, type SigningRequest } from "../auth/certificates.ts";
 import { canonicalHost, isProxyable } from "../hosts.ts";
 import { listAt, stringAt } from "../json.ts";
 import { certificateSigningRequests, nodes } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 
 const resource = certificateSigningRequests.storage;
 /** The usual lifetime and the longest one, as upstream: who asks for more gets this. */
@@ -148,7 +148,7 @@ function isNewcomer(groups: readonly string[]): boolean {
 }
 
 function approve(world: World, object: ApiObject): void {
-  const now = timestamp(world.clock.now());
+  const now = apiTime(world.clock.now());
   const condition = {
     type: "Approved",
     status: "True",
@@ -161,7 +161,7 @@ function approve(world: World, object: ApiObject): void {
 }
 
 function fail(world: World, object: ApiObject, message: string): void {
-  const lastUpdateTime = timestamp(world.clock.now());
+  const lastUpdateTime = apiTime(world.clock.now());
   const condition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message, lastUpdateTime };
   write(world, object, (status) => withCondition(status, condition));
 }

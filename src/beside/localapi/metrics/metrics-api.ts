@@ -1,4 +1,5 @@
 import { mapAtMost, withDeadline } from "../../../ground/base/index.ts";
+import { apiTime } from "../../../ground/model/index.ts";
 import { methodNotAllowed, notFound, type Subject } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
@@ -9,7 +10,7 @@ import { type ApiObject, keyOf } from "../object.ts";
 import { forward, readUpTo } from "../proxy/forward.ts";
 import { kubeletTarget } from "../proxy/target.ts";
 import { matcherOf } from "../rest/list.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 import { nodeUsage, podUsages } from "./usage.ts";
 
 const apiVersion = "metrics.k8s.io/v1beta1";
@@ -79,7 +80,7 @@ function item(world: World, kind: string, object: ApiObject, at: string, figures
   const metadata = {
     name,
     ...(namespace !== undefined && { namespace }),
-    creationTimestamp: timestamp(world.clock.now()),
+    creationTimestamp: apiTime(world.clock.now()),
     ...(labels !== undefined && { labels }),
   };
   return { kind, apiVersion, metadata, timestamp: at, window, ...figures };

@@ -1,5 +1,5 @@
-import { table } from "../../../ground/base/index.ts";
-import { goQuote, type Node, type Pod } from "../../../ground/model/index.ts";
+import { goQuote, table } from "../../../ground/base/index.ts";
+import type { Node, Pod } from "../../../ground/model/index.ts";
 import { ApiError, badRequest, notFound } from "../api-error.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import { keyOf } from "../object.ts";

@@ -1,12 +1,12 @@
 import type { ObjectMeta } from "../../../ground/model/index.ts";
-import { ProblemList } from "../../../ground/model/index.ts";
+import { apiTime, ProblemList } from "../../../ground/model/index.ts";
 import { ApiError, invalid } from "../api-error.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import { applyConfiguration } from "../patch/apply.ts";
 import { common, differing, type FieldTree, fieldTree, removeFields, without } from "../patch/field-tree.ts";
-import { timestamp, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 type ManagedFields = NonNullable<ObjectMeta["managedFields"]>;
 type Entry = ManagedFields[number];
@@ -52,7 +52,7 @@ export function applyTo(
     manager,
     operation: "Apply",
     apiVersion: apiVersionOf(kind),
-    time: timestamp(world.clock.now()),
+    time: apiTime(world.clock.now()),
     fieldsType: "FieldsV1",
     fieldsV1: named,
     ...(subresource !== "" && { subresource }),

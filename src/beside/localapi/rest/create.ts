@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { isError, type ObjectMeta } from "../../../ground/model/index.ts";
+import { apiTime, isError, type ObjectMeta } from "../../../ground/model/index.ts";
 import { ApiError, alreadyExists, badRequest, forbidden, invalid, notFound } from "../api-error.ts";
 import { stringAt } from "../json.ts";
 import { type Kind, namespaces } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
 import { readInput } from "./input.ts";
 import { generatedName, metadataProblems } from "./names.ts";
-import { timestamp, type World, type WriteOptions } from "./world.ts";
+import type { World, WriteOptions } from "./world.ts";
 
 export function createObject(
   world: World,
@@ -68,7 +68,7 @@ function newMetadata(kind: Kind, given: ObjectMeta, world: World): ObjectMeta {
     ...kept,
     ...(name !== "" && { name }),
     uid: randomUUID(),
-    creationTimestamp: timestamp(world.clock.now()),
+    creationTimestamp: apiTime(world.clock.now()),
     ...(kind.countsGenerations && { generation: 1 }),
   };
 }

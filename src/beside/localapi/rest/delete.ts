@@ -1,9 +1,9 @@
-import type { ObjectMeta } from "../../../ground/model/index.ts";
+import { apiTime, type ObjectMeta } from "../../../ground/model/index.ts";
 import { conflict, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject, withMetadata } from "../object.ts";
 import { orphanDependents } from "./orphans.ts";
-import { timestamp, type World, type WriteOptions } from "./world.ts";
+import type { World, WriteOptions } from "./world.ts";
 
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
@@ -69,11 +69,11 @@ function markDeleted(
     if (strategy.graceSeconds === undefined || asked === undefined || asked >= current) return object;
     const shortened = Math.max(asked, 0);
     const end = Date.parse(deletionTimestamp) - (current - shortened) * 1000;
-    return withMetadata(object, { deletionTimestamp: timestamp(end), deletionGracePeriodSeconds: shortened });
+    return withMetadata(object, { deletionTimestamp: apiTime(end), deletionGracePeriodSeconds: shortened });
   }
   const graceSeconds = strategy.graceSeconds?.(object, asked) ?? 0;
   const change: Partial<ObjectMeta> = {
-    deletionTimestamp: timestamp(world.clock.now() + graceSeconds * 1000),
+    deletionTimestamp: apiTime(world.clock.now() + graceSeconds * 1000),
     deletionGracePeriodSeconds: graceSeconds,
     ...(generation > 0 && { generation: generation + 1 }),
   };

@@ -1,4 +1,4 @@
-import { goQuote } from "../../../ground/model/index.ts";
+import { goQuote } from "../../../ground/base/index.ts";
 import { ApiError, badRequest } from "../api-error.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";

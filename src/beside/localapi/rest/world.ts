@@ -49,8 +49,3 @@ export interface World {
   readonly kubeletHost?: string;
   strategyOf(kind: Kind): Strategy;
 }
-
-/** Whole seconds, as API times are. */
-export function timestamp(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
-}

@@ -1,4 +1,4 @@
-import type { Pod } from "../../../ground/model/index.ts";
+import { apiTime, type Pod } from "../../../ground/model/index.ts";
 import { badRequest, conflict, notFound, type Subject } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { writeOptions } from "../http/options.ts";
@@ -7,7 +7,7 @@ import { objectAt, stringAt } from "../json.ts";
 import { pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { otherUid } from "../rest/update.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 
 const binding: Subject = { ...pods, plural: "pods/binding" };
 
@@ -43,7 +43,7 @@ export function boundTo(world: World, pod: ApiObject, nodeName: string): ApiObje
     type: "PodScheduled",
     status: "True",
     lastProbeTime: null,
-    lastTransitionTime: timestamp(world.clock.now()),
+    lastTransitionTime: apiTime(world.clock.now()),
   };
   const others = (status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
   return {

@@ -1,4 +1,4 @@
-import type { PodDisruptionBudget } from "../../../ground/model/index.ts";
+import { apiTime, type PodDisruptionBudget } from "../../../ground/model/index.ts";
 import { nodeMayTouchPod } from "../admission/node-restriction.ts";
 import { ApiError, notFound } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
@@ -8,7 +8,7 @@ import { listAt, objectAt, stringAt } from "../json.ts";
 import { pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { deleteObject } from "../rest/delete.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 import { matchesSelector } from "../selectors/selector-object.ts";
 
 /** POST pods/NAME/eviction: deletes the pod unless a disruption budget forbids it. */
@@ -34,7 +34,7 @@ function markDisrupted(world: World, pod: ApiObject): void {
     reason: "EvictionByEvictionAPI",
     message: "Eviction API: evicting",
     lastProbeTime: null,
-    lastTransitionTime: timestamp(world.clock.now()),
+    lastTransitionTime: apiTime(world.clock.now()),
   };
   const others = listAt(pod, "status", "conditions").filter((each) => stringAt(each, "type") !== "DisruptionTarget");
   world.store.put(pods.storage, { ...pod, status: { ...objectAt(pod, "status"), conditions: [...others, condition] } });

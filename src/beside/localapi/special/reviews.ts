@@ -1,11 +1,11 @@
-import { ProblemList } from "../../../ground/model/index.ts";
+import { apiTime, ProblemList } from "../../../ground/model/index.ts";
 import { type ApiError, invalid } from "../api-error.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Attributes, Authorizer } from "../auth/authorize.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { json } from "../http/reply.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
-import { timestamp, type User } from "../rest/world.ts";
+import type { User } from "../rest/world.ts";
 
 /** Whom does this token speak for? */
 export function tokenReviews(authenticator: Authenticator, ownAudience: string): SpecialHandler {
@@ -47,7 +47,7 @@ export function selfAccessReviews(authorizer: Authorizer): SpecialHandler {
 
 /** Who am I? */
 export const selfReviews: SpecialHandler = (call, world) => {
-  const metadata = { creationTimestamp: timestamp(world.clock.now()) };
+  const metadata = { creationTimestamp: apiTime(world.clock.now()) };
   const status = { userInfo: describeUser(call.user) };
   return json({ kind: "SelfSubjectReview", apiVersion: "authentication.k8s.io/v1", metadata, status }, 201);
 };

@@ -1,6 +1,6 @@
 import { table } from "../../../ground/base/index.ts";
 import type { Pod } from "../../../ground/model/index.ts";
-import { ProblemList } from "../../../ground/model/index.ts";
+import { apiTime, ProblemList } from "../../../ground/model/index.ts";
 import { nodeOf } from "../admission/node-restriction.ts";
 import { badRequest, conflict, forbidden, invalid, notFound, type Subject } from "../api-error.ts";
 import type { ObjectIdentity, TokenSigner } from "../auth/tokens.ts";
@@ -9,7 +9,7 @@ import { json } from "../http/reply.ts";
 import { listAt, objectAt, stringAt } from "../json.ts";
 import { nodes, pods, secrets, serviceAccounts } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
-import { timestamp, type World } from "../rest/world.ts";
+import type { World } from "../rest/world.ts";
 
 const tokenRequest: Subject = { group: "authentication.k8s.io", plural: "tokenrequests", kind: "TokenRequest" };
 const boundKinds = table({ Pod: pods, Secret: secrets, Node: nodes });
@@ -29,7 +29,7 @@ export function tokenRequests(signer: TokenSigner): SpecialHandler {
     const now = world.clock.now();
     const lifetime = { fromMs: now, toMs: now + seconds * 1000 };
     const claims = { namespace: call.namespace, serviceAccount: identityOf(account), audiences, ...bound };
-    const status = { token: signer.issue(claims, lifetime), expirationTimestamp: timestamp(lifetime.toMs) };
+    const status = { token: signer.issue(claims, lifetime), expirationTimestamp: apiTime(lifetime.toMs) };
     const { boundObjectRef } = objectAt(body, "spec");
     const answer = {
       kind: "TokenRequest",
@@ -38,7 +38,7 @@ export function tokenRequests(signer: TokenSigner): SpecialHandler {
         name: call.name,
         namespace: call.namespace,
         uid: account.metadata.uid,
-        creationTimestamp: timestamp(now),
+        creationTimestamp: apiTime(now),
       },
       spec: { audiences, expirationSeconds: seconds, boundObjectRef: boundObjectRef ?? null },
       status,

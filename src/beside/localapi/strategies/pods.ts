@@ -1,8 +1,10 @@
 import { isIP } from "node:net";
 import {
+  apiTime,
   decodeObject,
   defaultPod,
   type IdentifiedPod,
+  isTerminalPhase,
   jsonEqual,
   type Pod,
   type Problem,
@@ -16,7 +18,7 @@ import { invalid } from "../api-error.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
 import { pods } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
-import { type Strategy, timestamp } from "../rest/world.ts";
+import type { Strategy } from "../rest/world.ts";
 import { keepAllowedResize, onlyEphemeralContainers } from "./pod-parts.ts";
 
 const asPod = (object: ApiObject): Pod => object as unknown as Pod;
@@ -26,7 +28,7 @@ export const podStrategy: Strategy = {
   admitCreate(object, world, options) {
     const admitted = admitPod(complete(object), world, options);
     const isGated = listAt(admitted, "spec", "schedulingGates").length > 0;
-    const lastTransitionTime = timestamp(world.clock.now());
+    const lastTransitionTime = apiTime(world.clock.now());
     const status = {
       phase: "Pending",
       qosClass: qosClassOf(admitted as unknown as IdentifiedPod),
@@ -62,7 +64,7 @@ export const podStrategy: Strategy = {
   graceSeconds(object, asked) {
     const spec = objectAt(object, "spec");
     const phase = stringAt(object, "status", "phase");
-    if ((spec["nodeName"] ?? "") === "" || phase === "Failed" || phase === "Succeeded") return 0;
+    if ((spec["nodeName"] ?? "") === "" || isTerminalPhase(phase)) return 0;
     const own = spec["terminationGracePeriodSeconds"];
     const seconds = asked ?? (typeof own === "number" ? own : 0);
     return seconds < 0 ? 1 : seconds;

@@ -1,7 +1,7 @@
-import { jsonEqual, type Problem, ProblemList } from "../../../ground/model/index.ts";
+import { apiTime, jsonEqual, type Problem, ProblemList } from "../../../ground/model/index.ts";
 import { isObject, listAt, objectAt, stringAt } from "../json.ts";
 import type { ApiObject } from "../object.ts";
-import { type Strategy, timestamp, type World } from "../rest/world.ts";
+import type { Strategy, World } from "../rest/world.ts";
 
 /** Certificate signing requests: who asks is written into them, and what is asked for never changes. */
 export const signingRequestStrategy: Strategy = {
@@ -32,7 +32,7 @@ export const signingRequestStrategy: Strategy = {
 };
 
 function withTimes(status: Readonly<Record<string, unknown>>, old: object, world: World): object {
-  const now = timestamp(world.clock.now());
+  const now = apiTime(world.clock.now());
   const earlier = new Map(listAt(old, "conditions").map((condition) => [stringAt(condition, "type"), condition]));
   const conditions = listAt(status, "conditions")
     .filter(isObject)

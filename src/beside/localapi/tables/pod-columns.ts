@@ -1,4 +1,4 @@
-import { type ContainerStatus, isSidecar, type Pod } from "../../../ground/model/index.ts";
+import { type ContainerStatus, isSidecar, isTerminalPhase, type Pod } from "../../../ground/model/index.ts";
 import type { ApiObject } from "../object.ts";
 import { humanDuration } from "./age.ts";
 import { ageColumn, type Column, column, nameColumn, textOr, wide } from "./column.ts";
@@ -43,7 +43,7 @@ function statusText(pod: Pod): string {
   const text = initializing ?? containersText(pod, initial);
   if (metadata?.deletionTimestamp === undefined) return text;
   if (status?.reason === "NodeLost") return "Unknown";
-  return status?.phase === "Failed" || status?.phase === "Succeeded" ? text : "Terminating";
+  return isTerminalPhase(status?.phase) ? text : "Terminating";
 }
 
 /** What holds up the first init container that is not done, if one is. */

@@ -1,24 +1,4 @@
-import { lstat, readdir, statfs } from "node:fs/promises";
-
-export interface FileSystemUsage {
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-  readonly usedBytes: number;
-  readonly inodes: number;
-  readonly inodesFree: number;
-}
-
-/** The file system that holds the path. */
-export async function readFileSystem(path: string): Promise<FileSystemUsage> {
-  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
-  return {
-    capacityBytes: blocks * bsize,
-    availableBytes: bavail * bsize,
-    usedBytes: (blocks - bfree) * bsize,
-    inodes: files,
-    inodesFree: ffree,
-  };
-}
+import { lstat, readdir } from "node:fs/promises";
 
 const slash = Buffer.from("/");
 

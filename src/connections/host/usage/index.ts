@@ -11,7 +11,7 @@ export {
   type Pressure,
   type Pressures,
 } from "./cgroup-usage.ts";
-export { type DirectoryUsage, type FileSystemUsage, readDirectoryUsage, readFileSystem } from "./files-usage.ts";
+export { type DirectoryUsage, readDirectoryUsage } from "./files-usage.ts";
 export {
   type InterfaceUsage,
   readBootTime,

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Event, IdentifiedPod, ObjectReference, PodEvent } from "../../../ground/model/index.ts";
+import {
+  apiTime,
+  type Event,
+  type IdentifiedPod,
+  type ObjectReference,
+  type PodEvent,
+} from "../../../ground/model/index.ts";
 
 /** Who reports: the component and the node it runs on. */
 export interface EventSourceName {
@@ -63,5 +69,5 @@ export function eventName(object: string, nanos: bigint): string {
 
 /** Kubernetes' times of this kind have whole seconds. */
 export function timestamp(nanos: bigint): string {
-  return `${new Date(Number(nanos / 1_000_000n)).toISOString().slice(0, 19)}Z`;
+  return apiTime(Number(nanos / 1_000_000n));
 }

@@ -1,9 +1,10 @@
 import { isIP } from "node:net";
+import { goQuote } from "../../base/index.ts";
 import type { Taint } from "../../model/index.ts";
-import { tryParseQuantity } from "../../model/index.ts";
+import { isHugePages, tryParseQuantity } from "../../model/index.ts";
 import type { MemoryReservation, VModuleItem } from "../kubelet-configuration.ts";
 import { parseDuration } from "../text/go-duration.ts";
-import { parseBool, parseCsvRecord, parseInteger, parseVerbosity, quote, TextError } from "../text/go-text.ts";
+import { parseBool, parseCsvRecord, parseInteger, parseVerbosity, TextError } from "../text/go-text.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../text/label-syntax.ts";
 import { KUBERNETES_VERSION } from "../version.ts";
 
@@ -36,7 +37,7 @@ export const ipKind: FlagKind<string> = {
   type: "ip",
   set(previous, text) {
     if (text === "") return previous;
-    if (!isAddress(text)) throw new TextError(`${quote(text)} is not a valid IP address`);
+    if (!isAddress(text)) throw new TextError(`${goQuote(text)} is not a valid IP address`);
     return text;
   },
 };
@@ -45,7 +46,7 @@ export const quantityKind: FlagKind<string> = {
   type: "quantity",
   set(_, text) {
     if (tryParseQuantity(text) === undefined) {
-      throw new TextError(`${quote(text)} is not a quantity such as 512, 1K or 2Ki`);
+      throw new TextError(`${goQuote(text)} is not a quantity such as 512, 1K or 2Ki`);
     }
     return text;
   },
@@ -112,13 +113,13 @@ export const vmoduleKind: FlagKind<readonly VModuleItem[]> = {
 function vmoduleItem(text: string): VModuleItem {
   const [filePattern, level, ...more] = text.split("=");
   if (!filePattern || !level || more.length > 0) {
-    throw new TextError(`${quote(text)} does not have the pattern=N format`);
+    throw new TextError(`${goQuote(text)} does not have the pattern=N format`);
   }
   try {
     return { filePattern, verbosity: parseVerbosity(level) };
   } catch (error) {
     if (!(error instanceof TextError)) throw error;
-    throw new TextError(`parsing verbosity in ${quote(text)}: ${error.message}`);
+    throw new TextError(`parsing verbosity in ${goQuote(text)}: ${error.message}`);
   }
 }
 
@@ -161,10 +162,6 @@ export const reservedMemoryKind: FlagKind<readonly MemoryReservation[]> = {
   set: (previous, text) => (text === "" ? previous : [...(previous ?? []), ...text.split(";").map(memoryReservation)]),
 };
 
-export function isHugePages(resource: string): boolean {
-  return resource.startsWith("hugepages-");
-}
-
 function memoryReservation(text: string): MemoryReservation {
   const [node = "", list, ...more] = text.split(":");
   if (list === undefined || more.length > 0) {
@@ -182,7 +179,7 @@ function memoryReservation(text: string): MemoryReservation {
       throw new TextError(`the reserved limit has incorrect value, expected type=quantity, got ${part}`);
     }
     if (resource !== "memory" && !isHugePages(resource)) {
-      throw new TextError(`memory type conversion error, unknown type: ${quote(resource)}`);
+      throw new TextError(`memory type conversion error, unknown type: ${goQuote(resource)}`);
     }
     if (tryParseQuantity(quantity) === undefined) {
       throw new TextError(`failed to parse the quantity, expected quantity, got ${quantity}`);
@@ -200,10 +197,10 @@ export const versionKind: FlagKind<string> = {
     if (text === "raw") return text;
     if (!text.startsWith("v")) return String(parseBool(text));
     const match = /^(v\d+\.\d+\.\d+)(?:[-+].+)?$/.exec(text);
-    if (match === null) throw new TextError(`could not parse ${quote(text)} as version`);
+    if (match === null) throw new TextError(`could not parse ${goQuote(text)} as version`);
     if (match[1] !== KUBERNETES_VERSION) {
       throw new TextError(
-        `version ${quote(text)} must match major/minor/patch of default version ${quote(KUBERNETES_VERSION)}`,
+        `version ${goQuote(text)} must match major/minor/patch of default version ${goQuote(KUBERNETES_VERSION)}`,
       );
     }
     return text;

@@ -1,5 +1,6 @@
+import { goQuote } from "../../base/index.ts";
 import type { ConfigProblem } from "../agent-config.ts";
-import { quote, TextError } from "../text/go-text.ts";
+import { TextError } from "../text/go-text.ts";
 import { hint } from "../text/nearest.ts";
 import { type Flag, flagTable } from "./flag-table.ts";
 import { removedFlags } from "./removed-flags.ts";
@@ -75,7 +76,7 @@ export function parseFlags(argv: readonly string[]): ParsedFlags {
       if (!(error instanceof TextError)) throw error;
       const spelled = flag.shorthand === undefined ? `--${flag.name}` : `-${flag.shorthand}, --${flag.name}`;
       problems.push({
-        message: `invalid argument ${quote(text)} for ${quote(spelled)} flag: ${error.message}`,
+        message: `invalid argument ${goQuote(text)} for ${goQuote(spelled)} flag: ${error.message}`,
         field: `--${flag.name}`,
       });
       return;

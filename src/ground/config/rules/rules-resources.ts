@@ -1,7 +1,6 @@
-import { tryParseQuantity } from "../../model/index.ts";
+import { isHugePages, tryParseQuantity } from "../../model/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
-import { isHugePages } from "../flags/flag-kinds.ts";
 import { CpuSetError, parseCpuSet } from "../text/cpu-set.ts";
 import { formatDuration } from "../text/go-duration.ts";
 import { reservableResources } from "../text/reserved.ts";

@@ -1,5 +1,5 @@
-import { table } from "../../base/index.ts";
-import { quote, TextError } from "./go-text.ts";
+import { goQuote, table } from "../../base/index.ts";
+import { TextError } from "./go-text.ts";
 
 const nanosPerMs = 1_000_000;
 
@@ -21,23 +21,23 @@ export function parseDuration(text: string): number {
   const negative = text.startsWith("-");
   let rest = text.replace(/^[+-]/, "");
   if (rest === "0") return 0;
-  if (rest === "") throw new TextError(`time: invalid duration ${quote(text)}`);
+  if (rest === "") throw new TextError(`time: invalid duration ${goQuote(text)}`);
   let nanos = 0n;
   while (rest !== "") {
     const [number] = /^[0-9]*(?:\.[0-9]*)?/.exec(rest) ?? [""];
-    if (number === "" || number === ".") throw new TextError(`time: invalid duration ${quote(text)}`);
+    if (number === "" || number === ".") throw new TextError(`time: invalid duration ${goQuote(text)}`);
     rest = rest.slice(number.length);
     const [unit] = /^[^0-9.]*/.exec(rest) ?? [""];
-    if (unit === "") throw new TextError(`time: missing unit in duration ${quote(text)}`);
+    if (unit === "") throw new TextError(`time: missing unit in duration ${goQuote(text)}`);
     const perUnit = Object.hasOwn(unitNanos, unit) ? unitNanos[unit] : undefined;
-    if (perUnit === undefined) throw new TextError(`time: unknown unit ${quote(unit)} in duration ${quote(text)}`);
+    if (perUnit === undefined) throw new TextError(`time: unknown unit ${goQuote(unit)} in duration ${goQuote(text)}`);
     rest = rest.slice(unit.length);
     const [whole = "", fraction = ""] = number.split(".");
     nanos += BigInt(whole || "0") * perUnit;
     // Digits beyond a billionth of an hour are below a nanosecond.
     const digits = fraction.slice(0, 18);
     nanos += (BigInt(digits || "0") * perUnit) / 10n ** BigInt(digits.length);
-    if (nanos > longestNanos) throw new TextError(`time: invalid duration ${quote(text)}`);
+    if (nanos > longestNanos) throw new TextError(`time: invalid duration ${goQuote(text)}`);
   }
   return millisOf(negative ? -nanos : nanos);
 }

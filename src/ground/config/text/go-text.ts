@@ -1,4 +1,5 @@
-/** How Go reads scalars from text: the flags and files of a kubelet mean what Go's parsers make of them. */
+// How Go reads scalars from text: the flags and files of a kubelet mean what Go's parsers make of them.
+import { goQuote } from "../../base/index.ts";
 
 /** A value that cannot be read; the message is the one Go's parser gives. */
 export class TextError extends Error {
@@ -11,7 +12,7 @@ const falseWords = new Set(["0", "f", "F", "false", "FALSE", "False"]);
 export function parseBool(text: string): boolean {
   if (trueWords.has(text)) return true;
   if (falseWords.has(text)) return false;
-  throw new TextError(`strconv.ParseBool: parsing ${quote(text)}: invalid syntax`);
+  throw new TextError(`strconv.ParseBool: parsing ${goQuote(text)}: invalid syntax`);
 }
 
 // Underscores may stand between digits and after the base prefix, as in Go source.
@@ -20,7 +21,7 @@ const integerPattern = /^[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?
 /** A signed integer of the given width, in base 10, 0x, 0o, 0b or with the leading 0 of octals. */
 export function parseInteger(text: string, bits: 32 | 64): number {
   if (!integerPattern.test(text)) {
-    throw new TextError(`strconv.ParseInt: parsing ${quote(text)}: invalid syntax`);
+    throw new TextError(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
   }
   const negative = text.startsWith("-");
   const digits = text.replace(/^[+-]/, "").replaceAll("_", "");
@@ -30,7 +31,7 @@ export function parseInteger(text: string, bits: 32 | 64): number {
 
 function fitInteger(value: bigint, bits: 32 | 64, text: string): number {
   if (BigInt.asIntN(bits, value) !== value) {
-    throw new TextError(`strconv.ParseInt: parsing ${quote(text)}: value out of range`);
+    throw new TextError(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`);
   }
   if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) {
     throw new TextError(`${text} is too large, the largest number supported is ${Number.MAX_SAFE_INTEGER}`);
@@ -40,15 +41,15 @@ function fitInteger(value: bigint, bits: 32 | 64, text: string): number {
 
 /** A decimal integer from 0 to 2^31-1, the range of a log verbosity. */
 export function parseVerbosity(text: string): number {
-  if (!/^[0-9]+$/.test(text)) throw new TextError(`strconv.ParseUint: parsing ${quote(text)}: invalid syntax`);
+  if (!/^[0-9]+$/.test(text)) throw new TextError(`strconv.ParseUint: parsing ${goQuote(text)}: invalid syntax`);
   const value = BigInt(text);
-  if (value >= 2n ** 31n) throw new TextError(`strconv.ParseUint: parsing ${quote(text)}: value out of range`);
+  if (value >= 2n ** 31n) throw new TextError(`strconv.ParseUint: parsing ${goQuote(text)}: value out of range`);
   return Number(value);
 }
 
 export function parseDecimal(text: string): number {
   if (!/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
-    throw new TextError(`strconv.ParseFloat: parsing ${quote(text)}: invalid syntax`);
+    throw new TextError(`strconv.ParseFloat: parsing ${goQuote(text)}: invalid syntax`);
   }
   return Number(text);
 }
@@ -63,7 +64,7 @@ export function parseCsvRecord(text: string): string[] {
     if (rest.startsWith('"')) {
       const match = /^"((?:[^"]|"")*)"(?:,|$)/.exec(rest);
       if (match === null)
-        throw new TextError(`record ${quote(line)}: a quoted field must end with a quote and a comma`);
+        throw new TextError(`record ${goQuote(line)}: a quoted field must end with a quote and a comma`);
       fields.push((match[1] ?? "").replaceAll('""', '"'));
       if (match[0].length === rest.length) {
         if (match[0].endsWith(",")) fields.push("");
@@ -74,14 +75,9 @@ export function parseCsvRecord(text: string): string[] {
     }
     const comma = rest.indexOf(",");
     const field = comma < 0 ? rest : rest.slice(0, comma);
-    if (field.includes('"')) throw new TextError(`record ${quote(line)}: bare " in non-quoted field`);
+    if (field.includes('"')) throw new TextError(`record ${goQuote(line)}: bare " in non-quoted field`);
     fields.push(field);
     if (comma < 0) return fields;
     rest = rest.slice(comma + 1);
   }
-}
-
-/** A string in double quotes with its special characters escaped. */
-export function quote(text: string): string {
-  return JSON.stringify(text);
 }

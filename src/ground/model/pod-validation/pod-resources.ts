@@ -3,6 +3,7 @@ import { sumOfContainers } from "../pod-resources.ts";
 import type { ProblemList } from "../problem.ts";
 import { tryParseQuantity } from "../quantity.ts";
 import { canonicalQuantity, formatOf, formatQuantity } from "../quantity-format.ts";
+import { isHugePages } from "../resource-list.ts";
 import { checkPodLevelResources } from "./resources.ts";
 
 /** Resources of the pod as a whole, and how they go together with those of its containers. */
@@ -15,7 +16,7 @@ export function checkPodResources(spec: PodSpec, problems: ProblemList): void {
   checkPodLevelResources(spec.resources, "spec.resources", problems);
   if (!everyQuantityParses(spec)) return;
   checkAggregate(spec, "requests", () => true, problems);
-  checkAggregate(spec, "limits", (name) => name.startsWith("hugepages-"), problems);
+  checkAggregate(spec, "limits", isHugePages, problems);
   checkContainerLimits(spec, problems);
 }
 

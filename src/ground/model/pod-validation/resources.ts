@@ -2,6 +2,7 @@ import type { Quantity, ResourceRequirements } from "../kube/gen/types.ts";
 import type { ProblemList } from "../problem.ts";
 import { tryParseQuantity, wholeUnits } from "../quantity.ts";
 import { canonicalQuantity } from "../quantity-format.ts";
+import { isHugePages } from "../resource-list.ts";
 import { dnsLabel, qualifiedName } from "./names.ts";
 
 type ResourceList = Readonly<Record<string, Quantity>>;
@@ -33,7 +34,6 @@ const standardResources: ReadonlySet<string> = new Set([
 const containerResources: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
 const podLevelResources: readonly string[] = ["cpu", "memory"];
 
-const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
 const isNative = (name: string): boolean => !name.includes("/") || name.includes("kubernetes.io/");
 /** More may be promised than there is; huge pages and devices are handed out exactly. */
 const mayOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name);

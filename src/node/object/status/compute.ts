@@ -1,6 +1,7 @@
 import { type Clock, isAbort, type Logger } from "../../../ground/base/index.ts";
 import {
   allocatableOf,
+  apiTime,
   capacityOf,
   missingResources,
   type Node,
@@ -54,7 +55,7 @@ export class StatusComputer {
     ]);
     this.#tellOfReboot(present.nodeInfo?.bootID);
     const capacity = capacityOf(this.#settings, { ...facts, devices }, rootFilesystemBytes, present.capacity ?? {});
-    const context: ConditionContext = { nodeName, now: timestamp(clock.now()), recordEvent };
+    const context: ConditionContext = { nodeName, now: apiTime(clock.now()), recordEvent };
     const volumesInUse = facts.volumesInUse();
     const status: NodeStatus = {
       ...present,
@@ -151,9 +152,4 @@ export class StatusComputer {
     if (labels["kubernetes.io/os"] === "linux" && labels["kubernetes.io/arch"] === architecture) return metadata;
     return { ...metadata, labels: { ...labels, "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture } };
   }
-}
-
-/** Times of the API have whole seconds. */
-function timestamp(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -2,13 +2,12 @@ import { stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import {
   type CgroupDetails,
-  type FileSystemUsage,
   type InterfaceUsage,
-  readFileSystem,
   readOpenFileLimit,
   readOpenFiles,
 } from "../../../connections/host/index.ts";
 import { qosCgroup } from "../../../ground/model/index.ts";
+import { type FileSystemFigures, fileSystemFigures } from "../stats/file-system-figures.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import type { UsageSample } from "../stats/usage-sampler.ts";
 import { labelText } from "./metric-text.ts";
@@ -37,7 +36,7 @@ export interface ProcessCounts {
 export interface RootDisk {
   readonly major: number;
   readonly minor: number;
-  readonly fileSystem: FileSystemUsage;
+  readonly fileSystem: FileSystemFigures;
 }
 
 const rowsAtOnce = 20;
@@ -121,6 +120,6 @@ function processCounts({ ports }: NodeStatistics, path: string): ProcessCounts {
 }
 
 async function rootDisk(path: string): Promise<RootDisk> {
-  const [{ dev }, fileSystem] = await Promise.all([stat(path), readFileSystem(path)]);
+  const [{ dev }, fileSystem] = await Promise.all([stat(path), fileSystemFigures(path)]);
   return { major: (dev >> 8) & 0xfff, minor: (dev & 0xff) | ((dev >> 12) & 0xfff00), fileSystem };
 }

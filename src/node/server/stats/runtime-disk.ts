@@ -1,12 +1,13 @@
 import type { ContainerStats, FilesystemUsage } from "../../../connections/cri/index.ts";
-import { type DirectoryUsage, type FileSystemUsage, readFileSystem } from "../../../connections/host/index.ts";
+import type { DirectoryUsage } from "../../../connections/host/index.ts";
 import { messageOf } from "../../../ground/base/index.ts";
+import { type FileSystemFigures, fileSystemFigures } from "./file-system-figures.ts";
 import type { StatsPorts } from "./ports.ts";
 
 /** The file systems of the node, and what the runtime has on them. */
 export interface NodeDisk {
   readonly at: number;
-  readonly root: FileSystemUsage;
+  readonly root: FileSystemFigures;
   readonly images: RuntimeFileSystem | undefined;
   readonly containers: RuntimeFileSystem | undefined;
   /** What containers have written, by id. */
@@ -15,14 +16,14 @@ export interface NodeDisk {
 
 /** A file system that the runtime keeps images or containers on, and what these take of it. */
 export interface RuntimeFileSystem {
-  readonly fileSystem: FileSystemUsage;
+  readonly fileSystem: FileSystemFigures;
   readonly used: DirectoryUsage;
 }
 
 export async function readNodeDisk(ports: StatsPorts, signal: AbortSignal): Promise<NodeDisk> {
   const { clock, settings, runtime, images } = ports;
   const [root, imageInfo, { stats }] = await Promise.all([
-    orFail("rootFs", readFileSystem(settings.rootDir)),
+    orFail("rootFs", fileSystemFigures(settings.rootDir)),
     orFail("imageFs", images.imageFsInfo({}, { signal })),
     orFail("container", runtime.listContainerStats({ filter: undefined }, { signal })),
   ]);
@@ -39,7 +40,7 @@ export async function readNodeDisk(ports: StatsPorts, signal: AbortSignal): Prom
 
 async function runtimeFileSystem(usage: FilesystemUsage | undefined): Promise<RuntimeFileSystem | undefined> {
   if (usage?.fsId === undefined) return undefined;
-  return { fileSystem: await readFileSystem(usage.fsId.mountpoint), used: usageOf(usage) };
+  return { fileSystem: await fileSystemFigures(usage.fsId.mountpoint), used: usageOf(usage) };
 }
 
 function layerOf({ writableLayer }: ContainerStats): DirectoryUsage {

@@ -1,4 +1,6 @@
-import type { DirectoryUsage, FileSystemUsage, InterfaceUsage, Pressure } from "../../../connections/host/index.ts";
+import type { DirectoryUsage, InterfaceUsage, Pressure } from "../../../connections/host/index.ts";
+import { apiTime } from "../../../ground/model/index.ts";
+import type { FileSystemFigures } from "./file-system-figures.ts";
 import type { MeasuredVolume } from "./ports.ts";
 import type {
   CpuStats,
@@ -15,11 +17,7 @@ import type { UsageSample } from "./usage-sampler.ts";
 
 /** RFC 3339 to the second; a time that is not known is null. */
 export function timeText(ms: number): string | null {
-  return ms <= 0 ? null : `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
-
-export function timeNow(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  return ms <= 0 ? null : apiTime(ms);
 }
 
 /** The sections about processor, memory and swap. */
@@ -30,7 +28,7 @@ export function usageParts(sample: UsageSample | undefined): {
 } {
   if (sample === undefined) return {};
   const { at, cpu, memory, nanoCores, pressures } = sample;
-  const time = timeNow(at);
+  const time = apiTime(at);
   return {
     ...(cpu && {
       cpu: {
@@ -67,7 +65,7 @@ function leftOf(limit: number | undefined, used: number): number | undefined {
 
 export function ioPart(sample: UsageSample | undefined): { readonly io?: IoStats } {
   const psi = psiStats(sample?.pressures?.io);
-  return sample === undefined || psi === undefined ? {} : { io: { time: timeNow(sample.at), psi } };
+  return sample === undefined || psi === undefined ? {} : { io: { time: apiTime(sample.at), psi } };
 }
 
 /** What is shown where the kernel measures none, as it does for cgroups of version 1. */
@@ -87,7 +85,7 @@ function psiStats(pressure: Pressure | undefined): PsiStats | undefined {
 export function networkStats(interfaces: readonly InterfaceUsage[], at: number): NetworkStats | undefined {
   if (interfaces.length === 0) return undefined;
   const all = interfaces.map(interfaceStats);
-  return { time: timeNow(at), ...(all.find(({ name }) => name === "eth0") ?? { name: "" }), interfaces: all };
+  return { time: apiTime(at), ...(all.find(({ name }) => name === "eth0") ?? { name: "" }), interfaces: all };
 }
 
 function interfaceStats({ name, rxBytes, rxErrors, txBytes, txErrors }: InterfaceUsage): InterfaceStats {
@@ -95,9 +93,9 @@ function interfaceStats({ name, rxBytes, rxErrors, txBytes, txErrors }: Interfac
 }
 
 /** What something takes of a file system. */
-export function fsStats(fileSystem: FileSystemUsage, used: DirectoryUsage, at: number): FsStats {
+export function fsStats(fileSystem: FileSystemFigures, used: DirectoryUsage, at: number): FsStats {
   return {
-    time: timeNow(at),
+    time: apiTime(at),
     availableBytes: fileSystem.availableBytes,
     capacityBytes: fileSystem.capacityBytes,
     usedBytes: used.bytes,
@@ -108,14 +106,14 @@ export function fsStats(fileSystem: FileSystemUsage, used: DirectoryUsage, at: n
 }
 
 /** A whole file system. */
-export function wholeFsStats(fileSystem: FileSystemUsage, at: number): FsStats {
+export function wholeFsStats(fileSystem: FileSystemFigures, at: number): FsStats {
   const used = { bytes: fileSystem.usedBytes, inodes: fileSystem.inodes - fileSystem.inodesFree };
   return fsStats(fileSystem, used, at);
 }
 
 export function volumeStats({ name, usage, claim }: MeasuredVolume, at: number): VolumeStats {
   return {
-    time: timeNow(at),
+    time: apiTime(at),
     availableBytes: Number(usage.availableBytes),
     capacityBytes: Number(usage.capacityBytes),
     usedBytes: Number(usage.usedBytes),

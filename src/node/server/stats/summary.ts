@@ -1,20 +1,11 @@
 import { readBootTime, readPidLimit, readTaskCount } from "../../../connections/host/index.ts";
-import type { PodUid } from "../../../ground/model/index.ts";
+import { apiTime, type PodUid } from "../../../ground/model/index.ts";
 import type { ContainerFigures, NodeFigures, PodFigures } from "./figures.ts";
 import type { PodFiles } from "./log-figures.ts";
 import type { NodeStatistics } from "./node-stats.ts";
 import type { MeasuredVolume } from "./ports.ts";
 import type { NodeDisk, RuntimeFileSystem } from "./runtime-disk.ts";
-import {
-  fsStats,
-  ioPart,
-  networkStats,
-  timeNow,
-  timeText,
-  usageParts,
-  volumeStats,
-  wholeFsStats,
-} from "./summary-parts.ts";
+import { fsStats, ioPart, networkStats, timeText, usageParts, volumeStats, wholeFsStats } from "./summary-parts.ts";
 import type { ContainerStats, FsStats, PodStats, Summary } from "./summary-types.ts";
 import type { PodVolumeFigures } from "./volume-figures.ts";
 
@@ -41,7 +32,7 @@ export async function summaryOf(statistics: NodeStatistics, signal: AbortSignal)
       fs: wholeFsStats(disk.root, disk.at),
       runtime: { imageFs: fileSystemOf(disk.images), containerFs: fileSystemOf(disk.containers) },
       rlimit: {
-        time: timeNow(at),
+        time: apiTime(at),
         maxpid: await readPidLimit(hostRoot === "" ? "/" : hostRoot),
         curproc: readTaskCount(hostRoot),
       },

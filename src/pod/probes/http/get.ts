@@ -1,6 +1,5 @@
 import type { Readable } from "node:stream";
-import { type Clock, LinkedSignal, waitFor } from "../../../ground/base/index.ts";
-import { goQuote } from "../../../ground/model/index.ts";
+import { type Clock, goQuote, LinkedSignal, waitFor } from "../../../ground/base/index.ts";
 import { fairDeadline } from "../deadline.ts";
 import { clip } from "../outcome.ts";
 import type { HeaderField, RequestHeaders } from "./headers.ts";

@@ -1,4 +1,5 @@
-import { goQuote, type HTTPHeader } from "../../../ground/model/index.ts";
+import { goQuote } from "../../../ground/base/index.ts";
+import type { HTTPHeader } from "../../../ground/model/index.ts";
 import { clip } from "../outcome.ts";
 
 /** What is sent besides the request line. */

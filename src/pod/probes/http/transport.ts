@@ -2,8 +2,7 @@ import { type ClientRequest, request as startRequest } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import { codeOf, messageOf, onAbort } from "../../../ground/base/index.ts";
-import { goQuote } from "../../../ground/model/index.ts";
+import { codeOf, goQuote, messageOf, onAbort } from "../../../ground/base/index.ts";
 import {
   brokenConnectionText,
   type ConnectionEnds,

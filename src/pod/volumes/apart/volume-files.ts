@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { foreignMountOf } from "../../../connections/host/index.ts";
+import { foreignMountOf, readFileSystem } from "../../../connections/host/index.ts";
 import { type Clock, FairLimiter, LinkedSignal, unlessAborted } from "../../../ground/base/index.ts";
 import { type MountWork, mountWorkHere } from "../mounting/unmount.ts";
-import { usageOfFileSystem, type VolumeUsage } from "../stats/disk-usage.ts";
+import type { VolumeUsage } from "../stats/disk-usage.ts";
 import {
   type FileJobName,
   fileJobs,
@@ -94,7 +94,7 @@ export class VolumeFiles {
   /** How full the file system is that the path lies on. */
   async usage(path: string, owner: string, signal: AbortSignal): Promise<VolumeUsage> {
     const mountPoint = await foreignMountOf(path, this.#ports.rootDir);
-    if (mountPoint === undefined) return usageOfFileSystem(path);
+    if (mountPoint === undefined) return readFileSystem(path);
     return await this.#apart({ mountPoint, owner }, () => startStat(path), signal);
   }
 

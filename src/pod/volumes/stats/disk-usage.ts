@@ -1,17 +1,17 @@
 import type { Stats } from "node:fs";
-import { lstat, readFile, stat, statfs } from "node:fs/promises";
-import { HeldDirectory, type WalkTurn, type WalkTurns, walkTree } from "../../../connections/host/index.ts";
+import { lstat, readFile, stat } from "node:fs/promises";
+import {
+  type FileSystemUsage,
+  HeldDirectory,
+  readFileSystem,
+  type WalkTurn,
+  type WalkTurns,
+  walkTree,
+} from "../../../connections/host/index.ts";
 import { isMissing, mapAtMost } from "../../../ground/base/index.ts";
 
-/** How full something is, in the terms of the stats API. */
-export interface VolumeUsage {
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  readonly usedBytes: bigint;
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
-  readonly inodesUsed: bigint;
-}
+/** How full a volume is, in the terms of the stats API. */
+export type VolumeUsage = FileSystemUsage;
 
 const blockBytes = 512n;
 const statsAtOnce = 32;
@@ -19,21 +19,8 @@ const statsAtOnce = 32;
 /** Counts what lies below a directory, and asks the file system for the rest. */
 export async function usageByCounting(path: string, walks: WalkTurns, signal: AbortSignal): Promise<VolumeUsage> {
   const counted = await walks.run((turn) => countBelow(path, turn), signal);
-  const fs = await usageOfFileSystem(path);
+  const fs = await readFileSystem(path);
   return { ...fs, usedBytes: counted.bytes, inodesUsed: counted.inodes };
-}
-
-/** Asks the file system that the path lies on. */
-export async function usageOfFileSystem(path: string): Promise<VolumeUsage> {
-  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path, { bigint: true });
-  return {
-    capacityBytes: blocks * bsize,
-    availableBytes: bavail * bsize,
-    usedBytes: (blocks - bfree) * bsize,
-    inodes: files,
-    inodesFree: ffree,
-    inodesUsed: files - ffree,
-  };
 }
 
 /** The size of a block device, as the kernel lists it. */

@@ -7,10 +7,10 @@ import { after, before, test } from "node:test";
 import { CsiNode } from "../../../../test/support/csi-node.ts";
 import { goWithout } from "../../../../test/support/missing.ts";
 import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
-import { loadSyscalls, WalkTurns } from "../../../connections/host/index.ts";
+import { loadSyscalls, readFileSystem, WalkTurns } from "../../../connections/host/index.ts";
 import { systemClock } from "../../../ground/base/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
-import { countBelow, usageByCounting, usageOfDevice, usageOfFileSystem } from "./disk-usage.ts";
+import { countBelow, usageByCounting, usageOfDevice } from "./disk-usage.ts";
 
 let directory: string;
 before(async () => {
@@ -39,7 +39,7 @@ test("counts as du does: sparse files, names of one file, links, empty and neste
   assert.deepEqual(await countBelow(root, alone), du(root));
   const usage = await usageByCounting(root, new WalkTurns(systemClock), never);
   assert.equal(usage.usedBytes, du(root).bytes);
-  assert.equal(usage.capacityBytes, (await usageOfFileSystem("/tmp")).capacityBytes);
+  assert.equal(usage.capacityBytes, (await readFileSystem("/tmp")).capacityBytes);
 });
 
 test("stays on one file system", needsRoot, async () => {

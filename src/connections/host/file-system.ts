@@ -1,0 +1,25 @@
+import { statfs } from "node:fs/promises";
+
+/** How full a file system is, in the terms of the stats API. */
+export interface FileSystemUsage {
+  readonly capacityBytes: bigint;
+  /** What others than root may still use. */
+  readonly availableBytes: bigint;
+  readonly usedBytes: bigint;
+  readonly inodes: bigint;
+  readonly inodesFree: bigint;
+  readonly inodesUsed: bigint;
+}
+
+/** The file system that holds the path. */
+export async function readFileSystem(path: string): Promise<FileSystemUsage> {
+  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path, { bigint: true });
+  return {
+    capacityBytes: blocks * bsize,
+    availableBytes: bavail * bsize,
+    usedBytes: (blocks - bfree) * bsize,
+    inodes: files,
+    inodesFree: ffree,
+    inodesUsed: files - ffree,
+  };
+}

@@ -1,0 +1,4 @@
+/** A time as the API writes it: RFC 3339 in whole seconds. */
+export function apiTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,8 +1,8 @@
-// Fails when a file of src/ imports against the direction in import-rules.mjs, or enters another folder
-// other than through its index.ts.
+// Fails when a file of src/ imports against the directions in import-rules.mjs, enters another folder, or a subfolder
+// that has one, other than through its index.ts, or passes on all that another file exports.
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, normalize, relative, sep } from "node:path";
-import { allowedImports } from "./import-rules.mjs";
+import { basename, dirname, join, normalize, relative, sep } from "node:path";
+import { allowedImports, importsInside } from "./import-rules.mjs";
 
 const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;
 
@@ -11,29 +11,58 @@ function folderOf(file) {
   return Object.keys(allowedImports).find((folder) => file === folder || file.startsWith(join(folder, sep)));
 }
 
-/** Problems of one file; `file` is relative to src/. */
-export function importProblems(file, text) {
+/** The part of its folder that a file lies in: the subfolder's name, or "." for a file beside the subfolders. */
+function partOf(file, folder) {
+  const [part, ...rest] = relative(folder, file).split(sep);
+  return rest.length === 0 ? "." : part;
+}
+
+/** The index.ts by which `target` has to be entered from `file`, where both are in one folder and there is one. */
+function entranceTo(target, file, indexes) {
+  for (let above = dirname(target); above !== "."; above = dirname(above)) {
+    if (file.startsWith(join(above, sep))) return undefined;
+    if (indexes.has(join(above, "index.ts"))) return join(above, "index.ts");
+  }
+  return undefined;
+}
+
+/** Problems of one file; `file` is relative to src/, `indexes` are the index.ts that there are. */
+export function importProblems(file, text, indexes = new Set()) {
   const isTest = file.endsWith(".test.ts");
   const own = folderOf(file);
   if (own === undefined) return [`${file} lies in no folder that scripts/import-rules.mjs knows`];
   const problems = [];
+  if (!file.includes(`${sep}gen${sep}`) && /^export \* /m.test(text)) problems.push(`${file} must name what it exports`);
   for (const match of text.matchAll(importPattern)) {
     const target = normalize(join(dirname(file), match[1] ?? match[2]));
     if (target.startsWith("..")) {
       if (!isTest) problems.push(`${file} imports ${target}, which is outside src/`);
       continue;
     }
+    if (isTest) continue;
     const folder = folderOf(target) ?? dirname(target);
-    if (folder === own || isTest) continue;
-    if (!allowedImports[own].includes(folder)) problems.push(`${file} may not import from ${folder}/`);
+    if (folder === own) problems.push(...problemsInside(own, file, target, indexes));
+    else if (!allowedImports[own].includes(folder)) problems.push(`${file} may not import from ${folder}/`);
     else if (target !== join(folder, "index.ts")) problems.push(`${file} must enter ${folder}/ through its index.ts`);
   }
   return problems;
 }
 
+/** Problems of an import within one folder. */
+function problemsInside(folder, file, target, indexes) {
+  const [from, to] = [partOf(file, folder), partOf(target, folder)];
+  const allowed = importsInside[folder]?.[from];
+  if (from !== to && allowed !== undefined && !allowed.includes(to)) {
+    return [`${file} may not import from ${to === "." ? `the files of ${folder}/` : `${folder}/${to}/`}`];
+  }
+  const entrance = entranceTo(target, file, indexes);
+  return entrance === undefined || entrance === target ? [] : [`${file} must enter ${dirname(entrance)}/ through its index.ts`];
+}
+
 export function checkTree(root = "src") {
   const files = readdirSync(root, { recursive: true }).filter((file) => file.endsWith(".ts"));
-  return files.flatMap((file) => importProblems(file, readFileSync(join(root, file), "utf8")));
+  const indexes = new Set(files.filter((file) => basename(file) === "index.ts"));
+  return files.flatMap((file) => importProblems(file, readFileSync(join(root, file), "utf8"), indexes));
 }
 
 if (process.argv[1] && relative(process.argv[1], new URL(import.meta.url).pathname) === "") {

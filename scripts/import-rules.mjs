@@ -28,3 +28,68 @@ export const allowedImports = {
   "beside/cli": config,
   "main.ts": [...config, "agent", "beside/cli", "beside/localapi"],
 };
+
+/**
+ * Which parts of a folder may import which, where there is a direction: a subfolder, or "." for the files beside the
+ * subfolders. A part that is not listed may import all of its folder.
+ */
+export const importsInside = {
+  "connections/host": {
+    dbus: [],
+    systemd: [".", "dbus"],
+    usage: ["."],
+  },
+  "connections/kube": {
+    access: [],
+    transport: ["access"],
+    watch: ["."],
+    objects: [".", "watch"],
+    events: ["."],
+    certificates: [".", "access", "watch"],
+  },
+  "pod/volumes": {
+    content: [],
+    mounting: [],
+    objects: [],
+    stats: [],
+    apart: ["content", "mounting", "stats"],
+    kinds: ["apart", "content", "mounting", "objects", "stats"],
+    csi: ["apart", "kinds", "mounting", "objects", "stats"],
+    engine: ["apart", "kinds", "mounting", "objects", "stats"],
+  },
+  "pod/runtime": {
+    mapping: [],
+  },
+  "pod/probes": {
+    http: ["."],
+    grpc: ["http"],
+  },
+  "node/object": {
+    status: ["."],
+    registration: [".", "status"],
+    heartbeat: ["status"],
+  },
+  "node/server": {
+    tls: [],
+    auth: ["api"],
+    stats: [".", "api"],
+    metrics: [".", "api", "stats"],
+    logs: [".", "api"],
+  },
+  "beside/localapi": {
+    kinds: ["."],
+    schema: [".", "gen"],
+    protobuf: [".", "gen", "schema"],
+    patch: [".", "schema"],
+    store: ["."],
+    selectors: [".", "kinds"],
+    tables: [".", "kinds"],
+    rest: [".", "kinds", "patch", "schema", "selectors", "store"],
+    admission: [".", "kinds", "rest"],
+    strategies: [".", "admission", "kinds", "rest"],
+    auth: [".", "kinds", "rest", "selectors", "store"],
+  },
+  "beside/cli": {
+    machine: [],
+  },
+};

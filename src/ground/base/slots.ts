@@ -18,7 +18,7 @@ export interface SlotWaiter<Who> {
 }
 
 interface Waiter<Who> extends SlotWaiter<Who> {
-  readonly admit: () => void;
+  admit: () => void;
 }
 
 /** At most `limit` holders at once; a policy says who of those that wait is next. */
@@ -37,36 +37,56 @@ export class Slots<Who> {
     return this.#held;
   }
 
+  /** Where there is room, the work begins before this returns. */
   async run<Result>(who: Who, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    const free = await this.take(who, signal);
+    signal.throwIfAborted();
+    const waiter = this.#ask(who);
+    if (waiter !== undefined) await this.#admission(waiter, signal);
     try {
       return await work();
     } finally {
-      free();
+      this.#free(who);
     }
   }
 
   /** Waits for a slot; the answer gives it back, once. */
   async take(who: Who, signal: AbortSignal): Promise<() => void> {
-    await waitFor(signal, (admit) => {
-      const waiter: Waiter<Who> = { who, admit };
+    signal.throwIfAborted();
+    const waiter = this.#ask(who);
+    if (waiter !== undefined) await this.#admission(waiter, signal);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#free(who);
+      isHeld = false;
+    };
+  }
+
+  /** Undefined when it was admitted at once. */
+  #ask(who: Who): Waiter<Who> | undefined {
+    let isAdmitted = false;
+    const waiter: Waiter<Who> = {
+      who,
+      admit: () => {
+        isAdmitted = true;
+      },
+    };
+    this.#waiting.add(waiter);
+    this.#admit();
+    return isAdmitted ? undefined : waiter;
+  }
+
+  #admission(waiter: Waiter<Who>, signal: AbortSignal): Promise<void> {
+    return waitFor(signal, (done) => {
+      waiter.admit = done;
       const { patience } = this.#policy;
       const impatience = patience?.clock.after(patience.ms, () => {
-        if (patience.deserves(who)) this.#serve(waiter);
+        if (patience.deserves(waiter.who)) this.#serve(waiter);
       });
-      this.#waiting.add(waiter);
-      this.#admit();
       return () => {
         impatience?.cancel();
         this.#waiting.delete(waiter);
       };
     });
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      this.#free(who);
-    };
   }
 
   #admit(): void {
@@ -78,7 +98,6 @@ export class Slots<Who> {
   }
 
   #serve(waiter: Waiter<Who>): void {
-    // Before it is told, which may be before it can leave by itself.
     this.#waiting.delete(waiter);
     this.#held++;
     this.#policy.taken?.(waiter.who);

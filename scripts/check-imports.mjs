@@ -19,6 +19,8 @@ function partOf(file, folder) {
 
 /** The index.ts by which `target` has to be entered from `file`, where both are in one folder and there is one. */
 function entranceTo(target, file, indexes) {
+  // Generated code is one part with whatever reads it.
+  if (target.includes(`${sep}gen${sep}`)) return undefined;
   for (let above = dirname(target); above !== "."; above = dirname(above)) {
     if (file.startsWith(join(above, sep))) return undefined;
     if (indexes.has(join(above, "index.ts"))) return join(above, "index.ts");
@@ -32,7 +34,8 @@ export function importProblems(file, text, indexes = new Set()) {
   const own = folderOf(file);
   if (own === undefined) return [`${file} lies in no folder that scripts/import-rules.mjs knows`];
   const problems = [];
-  if (!file.includes(`${sep}gen${sep}`) && /^export \* /m.test(text)) problems.push(`${file} must name what it exports`);
+  if (!file.includes(`${sep}gen${sep}`) && /^export \* /m.test(text))
+    problems.push(`${file} must name what it exports`);
   for (const match of text.matchAll(importPattern)) {
     const target = normalize(join(dirname(file), match[1] ?? match[2]));
     if (target.startsWith("..")) {
@@ -56,7 +59,9 @@ function problemsInside(folder, file, target, indexes) {
     return [`${file} may not import from ${to === "." ? `the files of ${folder}/` : `${folder}/${to}/`}`];
   }
   const entrance = entranceTo(target, file, indexes);
-  return entrance === undefined || entrance === target ? [] : [`${file} must enter ${dirname(entrance)}/ through its index.ts`];
+  return entrance === undefined || entrance === target
+    ? []
+    : [`${file} must enter ${dirname(entrance)}/ through its index.ts`];
 }
 
 export function checkTree(root = "src") {

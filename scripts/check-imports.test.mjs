@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkTree, importProblems } from "./check-imports.mjs";
 
+const indexes = new Set(["connections/kube/access/index.ts"]);
+
 test("the tree keeps the direction of imports", () => assert.deepEqual(checkTree(), []));
 
 for (const { file, text, problem } of [
@@ -30,8 +32,24 @@ for (const { file, text, problem } of [
   { file: "helpers/a.ts", text: "", problem: /lies in no folder/ },
   { file: "pod/helpers/a.ts", text: "", problem: /lies in no folder/ },
   { file: "agent/a.ts", text: 'import { h } from "../pod/helpers.ts";', problem: /may not import from pod/ },
+  {
+    file: "pod/volumes/kinds/a.ts",
+    text: 'import { e } from "../engine/places.ts";',
+    problem: /may not import from pod\/volumes\/engine/,
+  },
+  {
+    file: "connections/kube/transport/a.ts",
+    text: 'import { c } from "../client.ts";',
+    problem: /may not import from the files of connections\/kube/,
+  },
+  {
+    file: "connections/kube/client.ts",
+    text: 'import { c } from "./access/credentials.ts";',
+    problem: /must enter connections\/kube\/access\/ through its index/,
+  },
+  { file: "pod/runtime/index.ts", text: 'export * from "./kill.ts";', problem: /must name what it exports/ },
 ]) {
-  test(`${file}: ${text} is refused`, () => assert.match(importProblems(file, text).join("\n"), problem));
+  test(`${file}: ${text} is refused`, () => assert.match(importProblems(file, text, indexes).join("\n"), problem));
 }
 
 for (const { file, text } of [
@@ -41,6 +59,9 @@ for (const { file, text } of [
     text: 'import { s } from "../../beside/hollow/index.ts";\nimport x from "../../../test/support/x.ts";',
   },
   { file: "main.ts", text: 'import { run } from "./agent/index.ts";' },
+  { file: "pod/volumes/engine/a.ts", text: 'import { k } from "../kinds/kind.ts";' },
+  { file: "connections/kube/client.ts", text: 'import { c } from "./access/index.ts";' },
+  { file: "connections/kube/access/a.ts", text: 'import { c } from "./credentials.ts";' },
 ]) {
-  test(`${file}: ${text} is fine`, () => assert.deepEqual(importProblems(file, text), []));
+  test(`${file}: ${text} is fine`, () => assert.deepEqual(importProblems(file, text, indexes), []));
 }

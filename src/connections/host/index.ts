@@ -26,5 +26,27 @@ export type { SystemdManager, UnitProperty } from "./systemd/manager.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd/notify.ts";
 export { type RunTool, runTool, ToolError } from "./tools.ts";
 export { type TreeVisitor, walkTree } from "./tree-walk.ts";
-export * from "./usage/index.ts";
+export {
+  blockDeviceName,
+  type CgroupDetails,
+  type CgroupReader,
+  type CpuUsage,
+  cgroupReader,
+  type DirectoryUsage,
+  type DiskActivity,
+  type InterfaceUsage,
+  type MemoryUsage,
+  type Pressure,
+  type Pressures,
+  type ProcessUsage,
+  readBootTime,
+  readCgroupOf,
+  readDirectoryUsage,
+  readDiskActivity,
+  readNetworkOf,
+  readOpenFileLimit,
+  readOpenFiles,
+  readProcess,
+  readTaskCount,
+} from "./usage/index.ts";
 export { type WalkTurn, WalkTurns } from "./walk-turns.ts";

@@ -4,7 +4,7 @@ import type {
   NodeSelectorRequirement,
   NodeSelectorTerm,
 } from "./kube/gen/types.ts";
-import { labelValue, qualifiedName } from "./pod-validation/names.ts";
+import { labelValue, qualifiedName } from "./pod-validation/index.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -7,7 +7,32 @@ export { type HookPorts, LifecycleHooks } from "./hooks.ts";
 export { ContainerKiller, type KillPorts } from "./kill.ts";
 export { type LogDirectories, removePodLogs } from "./log-cleanup.ts";
 export { type LoggedContainer, LogRotation, type LogRotationSettings } from "./log-rotation.ts";
-export * from "./mapping/index.ts";
+export {
+  type AllocateIds,
+  anywhere,
+  type ContainerContext,
+  containerConfig,
+  type DnsSettings,
+  type KnownServices,
+  linkLegacyLog,
+  type NodeContext,
+  nextRestartCount,
+  noDeviceGrants,
+  normalSysctlName,
+  type PodVolume,
+  parseContainerAnnotations,
+  podLogDirectory,
+  type ReadConfigMap,
+  type ReadSecret,
+  type ResolvConf,
+  readResolvConf,
+  readThermalThrottlePaths,
+  runtimeLabels,
+  type SandboxContext,
+  type SubPathRequest,
+  type SubPaths,
+  sandboxConfig,
+} from "./mapping/index.ts";
 export { PodObserver } from "./observer.ts";
 export { Relist } from "./relist.ts";
 export { RuntimeStatus } from "./runtime-status.ts";

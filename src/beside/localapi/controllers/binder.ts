@@ -3,7 +3,7 @@ import { isObject, listAt, objectAt } from "../json.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
 import type { World } from "../rest/world.ts";
-import { boundTo } from "../special/binding.ts";
+import { boundTo } from "../special/index.ts";
 import { recordPodEvent } from "./events.ts";
 import { unfitness } from "./fitness.ts";
 

@@ -5,7 +5,7 @@ import { keyOf } from "../object.ts";
 import { createObject } from "../rest/create.ts";
 import { deleteObject } from "../rest/delete.ts";
 import type { World, WriteOptions } from "../rest/world.ts";
-import { contentsOf } from "../strategies/others.ts";
+import { contentsOf } from "../strategies/index.ts";
 
 /** The server itself, where it does what controllers do in a cluster. */
 export const serverOptions: WriteOptions = {

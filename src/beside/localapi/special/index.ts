@@ -13,6 +13,8 @@ import { selfAccessReviews, selfReviews, subjectAccessReviews, tokenReviews } fr
 import { scaleOf } from "./scale.ts";
 import { tokenRequests } from "./token-request.ts";
 
+export { boundTo } from "./binding.ts";
+
 export interface SpecialParts {
   /** As whom the server calls kubelets. */
   readonly kubeletIdentity: KeyPair;

@@ -10,6 +10,8 @@ import { podStrategy } from "./pods.ts";
 import { serviceStrategy } from "./services.ts";
 import { signingRequestStrategy } from "./signing-requests.ts";
 
+export { contentsOf } from "./others.ts";
+
 const strategies: Readonly<Record<string, Strategy>> = table({
   pods: podStrategy,
   nodes: nodeStrategy,

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { type Clock, type Logger, mapAtMost } from "../../../ground/base/index.ts";
-import { systemBusPath } from "../dbus/addresses.ts";
+import { systemBusPath } from "../dbus/index.ts";
 import type { SystemdManager, SystemdSocket } from "./manager.ts";
 
 /** The systemd that runs this machine; undefined when none does. `busAddress` is DBUS_SYSTEM_BUS_ADDRESS. */

@@ -1,5 +1,11 @@
 // Kubeconfig files: which server, how to know it, which proxy, and who we are.
-export type { ClientCertificate, Credentials } from "./credentials.ts";
+export {
+  type ClientCertificate,
+  CredentialError,
+  type Credentials,
+  certificateId,
+  type Headers,
+} from "./credentials.ts";
 export { type ClusterAccess, loadKubeconfig, parseKubeconfig } from "./kubeconfig.ts";
 export { LiveMaterial } from "./material.ts";
 export { type Environment, proxyFromEnvironment } from "./proxy-choice.ts";

@@ -1,5 +1,5 @@
 import { type Clock, waitFor } from "../../../ground/base/index.ts";
-import { type ClientCertificate, CredentialError, type Credentials, certificateId } from "../access/credentials.ts";
+import { type ClientCertificate, CredentialError, type Credentials, certificateId } from "../access/index.ts";
 import type { KeptCertificate } from "./facts.ts";
 import type { CertificateManager } from "./manager.ts";
 

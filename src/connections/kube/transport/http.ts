@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Headers } from "../access/credentials.ts";
+import type { Headers } from "../access/index.ts";
 
 /** One request to the API server; the path carries the query. */
 export interface HttpRequest {

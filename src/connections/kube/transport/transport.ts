@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext } from "node:tls";
 import { type Clock, isAbort, type Logger, messageOf, SharedWork, withDeadline } from "../../../ground/base/index.ts";
-import type { ClientCertificate, Credentials } from "../access/credentials.ts";
+import type { ClientCertificate, Credentials } from "../access/index.ts";
 import { type DialTarget, dial } from "./dial.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
 import { Http2Connection, type Http2Settings } from "./http2-connection.ts";

@@ -7,6 +7,8 @@ import { checkPodSpec, checkResourceClaims } from "./pod-spec.ts";
 import { checkProfileAnnotations } from "./security-profiles.ts";
 import { checkVolumes } from "./volumes.ts";
 
+export { configKey as configKeyProblems, labelValue, qualifiedName } from "./names.ts";
+
 /** As strict as the API is for a new pod with every optional relaxation off. Never throws. */
 export function validatePod(pod: Pod): readonly Problem[] {
   const problems = new ProblemList();

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { type GroupOwnership, giveToGroup } from "../content/ownership.ts";
-import { checkHostPath } from "../kinds/host-path-type.ts";
 import { bindMount } from "../mounting/bind.ts";
+import { checkHostPath } from "../mounting/host-path-type.ts";
 import { createSubPath, mountSubPath } from "../mounting/sub-paths.ts";
 
 /** What is told while a job goes on. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { SecretReference } from "../../../ground/model/index.ts";
-import { mountOptionsOf } from "../engine/claims.ts";
 import type { VolumePlace, VolumeSource, WantedVolume } from "../kinds/kind.ts";
+import { mountOptionsOf } from "../kinds/mount-options.ts";
 
 export const csiPlugin = "kubernetes.io/csi";
 

@@ -19,7 +19,6 @@ export interface Claims {
 
 const protection = "kubernetes.io/pvc-protection";
 const groupAnnotation = "pv.beta.kubernetes.io/gid";
-const mountOptionsAnnotation = "volume.beta.kubernetes.io/mount-options";
 
 /** What a volume of a pod really is: itself, or the persistent volume behind its claim. */
 export async function resolveSource(
@@ -122,13 +121,6 @@ export function checkNodeAffinity({ spec }: PersistentVolume, node: ReturnType<C
   if (terms === undefined || node === undefined) return;
   if (matchesNodeSelector(terms, node)) return;
   throw new StepError("NodeAffinity check", "no matching NodeSelectorTerms");
-}
-
-/** Options for mount(8) that the volume's owner asks for. */
-export function mountOptionsOf({ metadata, spec }: PersistentVolume): readonly string[] {
-  const annotation = metadata?.annotations?.[mountOptionsAnnotation];
-  if (annotation !== undefined) return annotation.split(",").filter((option) => option !== "");
-  return spec?.mountOptions ?? [];
 }
 
 /** The group that must be added to the pod's processes to use the volume. */

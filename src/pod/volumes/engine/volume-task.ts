@@ -18,10 +18,11 @@ import {
   type VolumeSource,
   type WantedVolume,
 } from "../kinds/kind.ts";
+import { mountOptionsOf } from "../kinds/mount-options.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
 import { PacedLooks } from "../stats/paced-looks.ts";
 import { isLocalEphemeral, type MeasuredVolume } from "../stats/pod-usage.ts";
-import { type Claims, checkNodeAffinity, groupOf, mountOptionsOf, resolveSource } from "./claims.ts";
+import { type Claims, checkNodeAffinity, groupOf, resolveSource } from "./claims.ts";
 import type { PodPlaces } from "./places.ts";
 import type { UsedVolume } from "./used-volumes.ts";
 import { retryDelayMs, type VolumeFailure, type VolumeState } from "./volume-state.ts";

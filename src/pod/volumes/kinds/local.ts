@@ -5,7 +5,6 @@ import { type Clock, isMissing, type Logger, SerialByKey } from "../../../ground
 import type { PersistentVolume, RecordPodEvent } from "../../../ground/model/index.ts";
 import type { OutputOf } from "../apart/file-jobs.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
-import { mountOptionsOf } from "../engine/claims.ts";
 import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import { formatAndMount } from "../mounting/disk.ts";
 import { unmountAllAt, unmountPatiently } from "../mounting/unmount.ts";
@@ -19,6 +18,7 @@ import {
   type VolumePlace,
   type WantedVolume,
 } from "./kind.ts";
+import { mountOptionsOf } from "./mount-options.ts";
 
 export interface LocalPorts {
   readonly clock: Clock;

@@ -3,9 +3,9 @@ import { isIPv6 } from "node:net";
 import { isMountPoint, type RunTool } from "../../../connections/host/index.ts";
 import { type Clock, isMissing } from "../../../ground/base/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
-import { mountOptionsOf } from "../engine/claims.ts";
 import { unmountPatiently } from "../mounting/unmount.ts";
 import type { VolumeKind, VolumeSource } from "./kind.ts";
+import { mountOptionsOf } from "./mount-options.ts";
 
 export interface NfsPorts {
   readonly run: RunTool;

@@ -214,7 +214,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     for (;;) {
       const change = await mux.next(signal);
       const wasReady = mux.isReady(change.source);
-      registry.apply({ ...change, hold: change.provisional?.hold });
+      registry.apply(change);
       mux.acknowledge(change);
       noteKnown();
       if (wasReady || !mux.isReady(change.source)) continue;

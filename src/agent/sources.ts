@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import type { TaskScope } from "../ground/base/index.ts";
-import type { RecordPodEvent } from "../ground/model/index.ts";
+import type { PodSource, RecordPodEvent } from "../ground/model/index.ts";
 import {
   FileSource,
   HttpSource,
   PodMux,
-  type PodSource,
   type SourcePorts,
   StaticPodAdoption,
   type StaticPodSettings,

@@ -7,12 +7,20 @@ import type { PodEngineParts } from "../../src/agent/pod-engine-parts.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "../../src/beside/hollow/index.ts";
 import { ContainerHints, CriError } from "../../src/connections/cri/index.ts";
 import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/ground/base/index.ts";
-import type { ContainerStatus, IdentifiedPod, PodSpec, PodStatus, PodUid } from "../../src/ground/model/index.ts";
+import type {
+  ContainerStatus,
+  IdentifiedPod,
+  PodSource,
+  PodSpec,
+  PodStatus,
+  PodUid,
+  Provisional,
+} from "../../src/ground/model/index.ts";
 import { Figures } from "../../src/node/server/index.ts";
 import { Admission, type AdmissionHandler } from "../../src/pod/registry/index.ts";
 import { StartError } from "../../src/pod/runtime/index.ts";
 import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
-import { PodMux, type PodSource, type Provisional } from "../../src/pod/sources/index.ts";
+import { PodMux } from "../../src/pod/sources/index.ts";
 import { PodVolumes, VolumeFiles, type VolumeKind } from "../../src/pod/volumes/index.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 

@@ -61,6 +61,7 @@ export {
   type PodContainer,
   uidOf,
 } from "./pod.ts";
+export { type PodChange, type PodSource, type Provisional, podSources } from "./pod-change.ts";
 export { defaultPod } from "./pod-defaults.ts";
 export { orderedPodIps } from "./pod-ips.ts";
 export { isTerminalPhase } from "./pod-phase.ts";

@@ -3,4 +3,4 @@ export { Admission, type AdmissionHandler, type AdmissionVerdict } from "./admis
 export { appArmorHandler, groupsPolicyHandler, hostPortsHandler, osHandler, sysctlHandler } from "./handlers.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { type JudgingNode, predicatesHandler } from "./predicates.ts";
-export { PodRegistry, type RegistryPorts, type WantedChange } from "./registry.ts";
+export { PodRegistry, type RegistryPorts } from "./registry.ts";

@@ -5,8 +5,10 @@ import {
   isMirrorPod,
   isTerminalPhase,
   type ObservedPod,
+  type PodChange,
   type PodStatus,
   type PodUid,
+  type Provisional,
   type RecordPodEvent,
   uidOf,
 } from "../../ground/model/index.ts";
@@ -48,65 +50,62 @@ export class PodRegistry {
     return this.#pods.values();
   }
 
-  apply(change: WantedChange): void {
-    const pods = change.op === "ADD" ? this.#eldestFirst(change.pods) : change.pods;
-    for (const pod of pods) if (!isMirrorPod(pod)) this.#guarded(change, pod);
+  apply({ op, pods, provisional }: PodChange): void {
+    for (const pod of op === "ADD" ? this.#eldestFirst(pods) : pods) {
+      if (!isMirrorPod(pod)) this.#guarded(op, pod, intakeOf(pod, provisional));
+    }
   }
 
   /** Something that decisions rest on has become known: what runs, the Node, or what the runtime can do. */
   reconsider(): void {
     const waiting = [...this.#pending.keys()].flatMap((uid) => this.#pods.get(uid) ?? []);
-    for (const pod of this.#eldestFirst(waiting)) {
-      const { isProvisional, hold } = this.#pending.get(uidOf(pod)) ?? said;
-      this.#guarded({ op: "ADD", pods: [pod], ...(isProvisional && { hold: () => hold }) }, pod);
-    }
+    for (const pod of this.#eldestFirst(waiting)) this.#guarded("ADD", pod, this.#pending.get(uidOf(pod)) ?? said);
   }
 
-  #guarded(change: WantedChange, pod: IdentifiedPod): void {
+  #guarded(op: PodOperation, pod: IdentifiedPod, intake: Intake): void {
     const uid = uidOf(pod);
     try {
-      this.#handle(change, pod);
+      this.#handle(op, pod, intake);
       this.#failures.delete(uid);
     } catch (error) {
-      this.#failed(change, pod, error);
+      this.#failed(op, pod, intake, error);
     }
   }
 
-  #handle({ op, hold }: WantedChange, pod: IdentifiedPod): void {
+  #handle(op: PodOperation, pod: IdentifiedPod, intake: Intake): void {
     const uid = uidOf(pod);
-    if (op === "REMOVE") {
+    const asked = askedBy(op, pod);
+    if (asked === "removal") {
       this.#remove(pod);
       return;
     }
     this.#pods.set(uid, pod);
-    // Somebody may have opened or closed a readiness gate; else a status is nothing to act upon.
-    const isOnlyStatus = op === "RECONCILE" && (pod.spec.readinessGates ?? []).length === 0;
     // Refused is refused for good, however often its source names it.
     if (this.#rejected.has(uid)) {
       if (isEnding(pod)) this.#start(pod);
-    } else if (op === "ADD") this.#decide(pod, { isProvisional: hold !== undefined, hold: hold?.(uid) });
+    } else if (asked === "decision") this.#decide(pod, intake);
     else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid) ?? said);
-    else if (!isOnlyStatus) this.#start(pod);
+    else if (asked === "sync") this.#start(pod);
     // Only now: the worker may have found a status that an earlier run of the agent left.
     this.#ports.announce(pod);
   }
 
   /** A defect of ours, or a pod so odd that a part could not cope: this pod waits, everybody else goes on. */
-  #failed(change: WantedChange, pod: IdentifiedPod, error: unknown): void {
+  #failed(op: PodOperation, pod: IdentifiedPod, intake: Intake, error: unknown): void {
     const uid = uidOf(pod);
     const { log, ledger, clock } = this.#ports;
     const failures = (this.#failures.get(uid) ?? 0) + 1;
     this.#failures.set(uid, failures);
     const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
     const { name, namespace } = pod.metadata;
-    log.error("Could not handle a change of a pod; it is tried again", error, { pod: name, namespace, op: change.op });
-    const message = `handling its ${change.op} failed: ${messageOf(error)}`;
+    log.error("Could not handle a change of a pod; it is tried again", error, { pod: name, namespace, op });
+    const message = `handling its ${op} failed: ${messageOf(error)}`;
     ledger.block(uid, { reason: "UnexpectedError", message, nextTryAt: clock.now() + waitMs });
     clock.after(waitMs, () => {
       // Whatever came meanwhile has had its own try.
       if (this.#failures.get(uid) !== failures) return;
       const newest = this.#pods.get(uid);
-      if (change.op === "REMOVE" || newest !== undefined) this.#guarded(change, newest ?? pod);
+      if (op === "REMOVE" || newest !== undefined) this.#guarded(op, newest ?? pod, intake);
     });
   }
 
@@ -282,7 +281,7 @@ export class PodRegistry {
       if (this.#waiting.get(uid) !== wait) return;
       this.#waiting.delete(uid);
       const newest = this.#pods.get(uid);
-      if (newest !== undefined) this.#guarded({ op: "UPDATE", pods: [newest] }, newest);
+      if (newest !== undefined) this.#guarded("UPDATE", newest, said);
     });
   }
 
@@ -311,6 +310,28 @@ interface Intake {
 
 const said: Intake = { isProvisional: false, hold: undefined };
 
+function intakeOf(pod: IdentifiedPod, provisional: Provisional | undefined): Intake {
+  return provisional === undefined ? said : { isProvisional: true, hold: provisional.hold(uidOf(pod)) };
+}
+
+type PodOperation = PodChange["op"];
+
+/** What a change asks for. No default: the compiler names each operation that is forgotten here. */
+function askedBy(op: PodOperation, { spec }: IdentifiedPod): "decision" | "sync" | "nothing" | "removal" {
+  switch (op) {
+    case "ADD":
+      return "decision";
+    case "UPDATE":
+    case "DELETE":
+      return "sync";
+    case "RECONCILE":
+      // Somebody may have opened or closed a readiness gate; else a status is nothing to act upon.
+      return (spec.readinessGates ?? []).length === 0 ? "nothing" : "sync";
+    case "REMOVE":
+      return "removal";
+  }
+}
+
 function isEnding({ metadata }: IdentifiedPod): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
@@ -318,14 +339,6 @@ function isEnding({ metadata }: IdentifiedPod): boolean {
 /** A defect must not become a busy loop; the next change of the pod is tried at once anyway. */
 const firstRetryMs = 1_000;
 const longestRetryMs = 60_000;
-
-/** What a source says about some pods. */
-export interface WantedChange {
-  readonly op: "ADD" | "UPDATE" | "DELETE" | "REMOVE" | "RECONCILE";
-  readonly pods: readonly IdentifiedPod[];
-  /** What this pod has to wait for although it is wanted; the ADD that follows without it lets it go on. */
-  readonly hold?: ((uid: PodUid) => string | undefined) | undefined;
-}
 
 export interface RegistryPorts {
   readonly workers: PodWorkers;

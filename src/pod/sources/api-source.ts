@@ -1,8 +1,7 @@
 import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
-import type { IdentifiedPod } from "../../ground/model/index.ts";
+import type { IdentifiedPod, Provisional } from "../../ground/model/index.ts";
 import type { OfflineFile } from "./offline-file.ts";
 import { offlineHolds } from "./offline-rules.ts";
-import type { Provisional } from "./pod-change.ts";
 import type { StartedPod } from "./started-pod.ts";
 
 /** How long the API may take to say which pods it wants before the last known ones are looked at. */

@@ -1,5 +1,4 @@
-import { configSourceAnnotation, type IdentifiedPod } from "../../ground/model/index.ts";
-import { type PodSource, podSources } from "./pod-change.ts";
+import { configSourceAnnotation, type IdentifiedPod, type PodSource, podSources } from "../../ground/model/index.ts";
 
 /** Which sources' pods may use namespaces of the host. `*` stands for every source. */
 export interface HostNamespaceSettings {

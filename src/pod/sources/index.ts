@@ -8,16 +8,8 @@ export {
   parsePodSources,
 } from "./host-namespaces.ts";
 export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
+export type { NotificationMode, NotificationOf, PodNotification, PodSnapshot } from "./notifications.ts";
 export { isIdentified, OfflineFile } from "./offline-file.ts";
-export type {
-  NotificationMode,
-  NotificationOf,
-  PodChange,
-  PodNotification,
-  PodSnapshot,
-  PodSource,
-  Provisional,
-} from "./pod-change.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
 export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";
 export type { StartedPod } from "./started-pod.ts";

@@ -5,10 +5,10 @@ import {
   fullName,
   type IdentifiedPod,
   jsonEqual,
+  type PodSource,
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
-import type { PodSource } from "./pod-change.ts";
 
 /** Annotations that agents write for themselves: they say nothing about what the user wants. */
 const localAnnotations = [configSourceAnnotation, configMirrorAnnotation, configSeenAnnotation] as const;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
-import type { IdentifiedPod, PodEvent } from "../../ground/model/index.ts";
-import type { NotificationMode, PodNotification, PodSource } from "./pod-change.ts";
+import type { IdentifiedPod, PodEvent, PodSource } from "../../ground/model/index.ts";
+import type { NotificationMode, PodNotification } from "./notifications.ts";
 import { PodMux } from "./pod-mux.ts";
 
 const never = new AbortController().signal;

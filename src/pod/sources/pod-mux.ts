@@ -1,15 +1,17 @@
 import { type Clock, Limiter } from "../../ground/base/index.ts";
-import { describePod, type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../ground/model/index.ts";
+import {
+  describePod,
+  type IdentifiedPod,
+  type PodChange,
+  type PodSource,
+  type PodUid,
+  type Provisional,
+  type RecordPodEvent,
+  uidOf,
+} from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import { type Merge, mergeSet, type StoredPods } from "./merge.ts";
-import type {
-  NotificationMode,
-  NotificationOf,
-  PodChange,
-  PodNotification,
-  PodSource,
-  Provisional,
-} from "./pod-change.ts";
+import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
 
 const notificationBuffer = 50;
 

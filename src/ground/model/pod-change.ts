@@ -1,11 +1,12 @@
-import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
+import type { PodUid } from "./ids.ts";
+import type { IdentifiedPod } from "./pod.ts";
 
 export const podSources = ["file", "http", "api"] as const;
 /** Where a desired pod comes from; also the value of the `kubernetes.io/config.source` annotation. */
 export type PodSource = (typeof podSources)[number];
 
 /**
- * What a consumer of the mux must do about some pods of one source.
+ * What the sources ask of the registry about some pods of one source: the contract between the two.
  *
  * - ADD: not known before (may already be marked for deletion).
  * - UPDATE: spec, labels or annotations differ from what was known.
@@ -30,25 +31,3 @@ export interface Provisional {
   /** What a pod of the list has to wait for; undefined: it may go on, or be started. */
   readonly hold: (uid: PodUid) => string | undefined;
 }
-
-/** Every desired pod of every source; only sent in the snapshot modes. */
-export interface PodSnapshot {
-  readonly op: "SET";
-  readonly source: PodSource;
-  readonly pods: readonly IdentifiedPod[];
-  readonly provisional?: Provisional | undefined;
-}
-
-export type PodNotification = PodChange | PodSnapshot;
-
-/**
- * How the mux announces changes.
- *
- * - incremental: PodChange only, in the order REMOVE, ADD, UPDATE, DELETE, RECONCILE.
- * - snapshot-and-updates: a snapshot when pods come or go, UPDATE and DELETE as changes.
- * - snapshot: a snapshot for any change.
- */
-export type NotificationMode = "incremental" | "snapshot-and-updates" | "snapshot";
-
-/** What each mode can send: the incremental mode never sends snapshots. */
-export type NotificationOf<Mode extends NotificationMode> = Mode extends "incremental" ? PodChange : PodNotification;

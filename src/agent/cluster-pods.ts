@@ -29,8 +29,11 @@ export function startApiSource(
   const { cluster, clock, nodeName, known } = parts;
   const log = parts.log.named("sources");
   const nodeUid = (): string | undefined => known.knowledge?.node.metadata?.uid;
-  const path = join(parts.rootDir, "nodelet", "api-pods.json");
-  const offline = new OfflineFile(path, { nodeName, server: cluster.clients.server }, { clock, log, nodeUid });
+  const offline = new OfflineFile(
+    join(parts.rootDir, "nodelet", "api-pods.json"),
+    { nodeName, server: cluster.clients.server },
+    { clock, log, nodeUid, pods: () => (cluster.pods.hasSynced ? cluster.pods.list() : undefined) },
+  );
   const source = new ApiSource({
     clock,
     log,
@@ -40,17 +43,15 @@ export function startApiSource(
     startedPods: (signal) => listStartedPods(parts.runtime, signal),
     nodeUid: async (signal) => (await known.whenKnown(signal)).node.metadata?.uid,
     deliver: (pods, provisional, signal) => mux.set("api", pods, signal, provisional),
+    deliverChange: (change, signal) => mux.change("api", change, signal),
   });
-  cluster.pods.onChange(() => source.wake());
+  cluster.pods.onChange((change) => source.changed(change));
+  cluster.pods.onListed(() => source.listed());
   let lastUid = nodeUid();
   known.onChange(() => {
     // The list on disk names the Node that it is of.
-    if (nodeUid() !== lastUid) source.wake();
+    if (nodeUid() !== lastUid) offline.changed();
     lastUid = nodeUid();
-  });
-  scope.spawn("first list of the API's pods", async (signal) => {
-    await cluster.pods.synced(signal);
-    source.wake();
   });
   scope.spawn("the API's pods", (signal) => source.run(signal));
   scope.spawn("the API's pods on disk", (signal) => offline.run(signal));

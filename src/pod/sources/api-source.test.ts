@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { FakeClock, settleFiles } from "../../../test/support/fake-clock.ts";
 import { testPod } from "../../../test/support/pods.ts";
-import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import { savePrivateFile, silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { containerHash, type IdentifiedPod, type PodUid } from "../../ground/model/index.ts";
 import { ApiSource } from "./api-source.ts";
 import { OfflineFile } from "./offline-file.ts";
@@ -24,28 +24,41 @@ const runs = (name: string): StartedPod => ({
   containerHashes: new Map([["main", containerHash({ name: "main", image: "busybox:1" })]]),
 });
 
-interface Delivery {
-  readonly pods: readonly string[];
-  /** Undefined: the source stands by it. Else the pods that have to wait. */
-  readonly held: readonly string[] | undefined;
-}
+/** A whole list: `held` undefined when the source stands by it, else the pods that have to wait. Or one change. */
+type Delivery =
+  | { readonly pods: readonly string[]; readonly held: readonly string[] | undefined }
+  | { readonly put: string }
+  | { readonly gone: string };
 
 class World implements AsyncDisposable {
   readonly clock = new FakeClock(undefined, settleFiles);
   readonly delivered: Delivery[] = [];
   readonly source: ApiSource;
-  pods: IdentifiedPod[] = [];
+  readonly offline: OfflineFile;
+  pods: readonly IdentifiedPod[] = [];
   synced = false;
+  /** How often the list was written to disk. */
+  writes = 0;
   started: readonly StartedPod[] | Error = [];
   nodeUid: string | undefined = "node-1";
+  /** Settles when the reader of the changes has time. */
+  reader: Promise<void> = Promise.resolve();
   readonly #scope = new TaskScope();
 
   constructor(path: string, owner = { nodeName: "n1", server: "api:6443" }) {
     const ports = { clock: this.clock, log: silentLogger };
-    const offline = new OfflineFile(path, owner, { ...ports, nodeUid: () => this.nodeUid });
+    this.offline = new OfflineFile(path, owner, {
+      ...ports,
+      nodeUid: () => this.nodeUid,
+      pods: () => (this.synced ? this.pods : undefined),
+      save: async (to, text) => {
+        this.writes++;
+        await savePrivateFile(to, text);
+      },
+    });
     this.source = new ApiSource({
       ...ports,
-      offline,
+      offline: this.offline,
       hasSynced: () => this.synced,
       pods: () => this.pods,
       nodeUid: async () => this.nodeUid,
@@ -58,16 +71,38 @@ class World implements AsyncDisposable {
         const held = provisional && uids.filter((uid) => provisional.hold(uid as PodUid) !== undefined);
         this.delivered.push({ pods: uids, held });
       },
+      deliverChange: async (change) => {
+        await this.reader;
+        this.delivered.push(change.type === "gone" ? { gone: change.uid } : { put: change.pod.metadata.uid });
+      },
     });
     this.#scope.spawn("source", (signal) => this.source.run(signal));
-    this.#scope.spawn("file", (signal) => offline.run(signal));
+    this.#scope.spawn("file", (signal) => this.offline.run(signal));
   }
 
+  /** The API server wants exactly these: listed at first, later told change by change, as the informer does. */
   async want(...pods: IdentifiedPod[]): Promise<void> {
-    this.pods = pods;
-    this.synced = true;
-    this.source.wake();
+    if (this.synced) this.tell(...pods);
+    else this.list(...pods);
     await this.clock.advance(2_000);
+  }
+
+  list(...pods: IdentifiedPod[]): void {
+    this.tell(...pods);
+    this.synced = true;
+    this.source.listed();
+  }
+
+  tell(...pods: IdentifiedPod[]): void {
+    const before = new Map(this.pods.map((known) => [known.metadata.uid, known]));
+    const after = new Set(pods.map(({ metadata }) => metadata.uid));
+    this.pods = pods;
+    for (const [uid, object] of before) if (!after.has(uid)) this.source.changed({ type: "deleted", object });
+    for (const object of pods) {
+      const old = before.get(object.metadata.uid);
+      if (old === undefined) this.source.changed({ type: "added", object });
+      else if (old !== object) this.source.changed({ type: "updated", old, object });
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -81,14 +116,49 @@ async function place(t: TestContext): Promise<string> {
   return join(directory, "deep", "pods.json");
 }
 
-test("delivers the whole list after the first sync and after every change", async (t) => {
+test("hands on the whole list when the API was listed, else what changed and nothing else", async (t) => {
   await using world = new World(await place(t));
-  await world.want(pod("a"));
-  await world.want(pod("a"), pod("b"));
+  const [a, b, c] = [pod("a"), pod("b"), pod("c")];
+  await world.want(a);
+  await world.want(a, b);
+  await world.want(a, { ...b, status: { phase: "Running" } });
+  await world.want(world.pods[1] ?? b, c);
+  world.list(c);
+  await world.clock.advance(0);
   assert.deepEqual(world.delivered, [
     { pods: ["a"], held: undefined },
-    { pods: ["a", "b"], held: undefined },
+    { put: "b" },
+    { put: "b" },
+    { gone: "a" },
+    { put: "c" },
+    { pods: ["c"], held: undefined },
   ]);
+});
+
+test("a slow reader gets the newest of each pod, and a new list in place of the changes before it", async (t) => {
+  await using world = new World(await place(t));
+  const [a, b] = [pod("a"), pod("b")];
+  await world.want(a, b);
+  let hurry = (): void => {};
+  world.reader = new Promise((resolve) => {
+    hurry = resolve;
+  });
+  await world.want(pod("a"), b);
+  for (let change = 0; change < 10; change++) await world.want(pod("a"), pod("b"));
+  await world.want(...world.pods.slice(1));
+  hurry();
+  await world.clock.advance(0);
+  assert.deepEqual(world.delivered.slice(1), [{ put: "a" }, { gone: "a" }, { put: "b" }]);
+
+  world.reader = new Promise((resolve) => {
+    hurry = resolve;
+  });
+  await world.want(pod("b"));
+  await world.want(pod("b"), pod("c"));
+  world.list(pod("c"));
+  hurry();
+  await world.clock.advance(0);
+  assert.deepEqual(world.delivered.slice(4), [{ put: "b" }, { pods: ["c"], held: undefined }]);
 });
 
 test("keeps the list on disk, for nobody else to read", async (t) => {
@@ -99,21 +169,44 @@ test("keeps the list on disk, for nobody else to read", async (t) => {
   assert.equal((await stat(path)).mode & 0o777, 0o600);
 });
 
-test("echoes of our own statuses are not written; wishes, and ends, are, several at a time", async (t) => {
+test("echoes of our own statuses are not written; wishes, ends and another Node are, several at a time", async (t) => {
   const path = await place(t);
   await using world = new World(path);
-  await world.want(pod("a"), pod("b"));
-  const written = async (): Promise<number> => (await stat(path)).ino + (await stat(path)).mtimeMs;
-  const first = await written();
-  for (let echo = 1; echo <= 20; echo++) {
+  const others = Array.from({ length: 109 }, (_, index) => pod(`p${index}`));
+  await world.want(pod("a"), ...others);
+  assert.equal(world.writes, 1);
+  for (let echo = 1; echo <= 100; echo++) {
     const podIP = `10.0.0.${echo}`;
-    await world.want({ ...pod("a", { resourceVersion: String(echo) }), status: { phase: "Running", podIP } }, pod("b"));
+    const resourceVersion = String(echo);
+    await world.want({ ...pod("a", { resourceVersion }), status: { phase: "Running", podIP } }, ...others);
   }
-  assert.equal(await written(), first);
-  await world.want({ ...pod("a"), status: { phase: "Succeeded" } }, pod("b"));
-  assert.notEqual(await written(), first);
+  world.list(...world.pods);
+  await world.clock.advance(2_000);
+  assert.equal(world.writes, 1, "a hundred echoes and another list");
+  await world.want({ ...pod("a"), status: { phase: "Succeeded" } }, ...others);
+  assert.equal(world.writes, 2, "an end");
   const saved = JSON.parse(await readFile(path, "utf8"));
-  assert.deepEqual([saved.pods.length, saved.pods[0].status, saved.ended], [1, undefined, ["a"]]);
+  assert.deepEqual([saved.pods.length, saved.pods[0].status, saved.ended], [109, undefined, ["a"]]);
+  world.tell(...others);
+  world.tell(...others, pod("b"));
+  world.tell(...others, pod("b", { labels: { of: "another" } }));
+  await world.clock.advance(2_000);
+  assert.equal(world.writes, 3, "three wishes at once");
+  const controller = { apiVersion: "apps/v1", kind: "DaemonSet", name: "d", uid: "d", controller: true };
+  await world.want(...others, pod("b", { labels: { of: "another" }, ownerReferences: [controller] }));
+  assert.equal(world.writes, 4, "a new owner, by which is decided what may start");
+  world.nodeUid = "node-2";
+  world.offline.changed();
+  await world.clock.advance(2_000);
+  assert.equal(world.writes, 5, "another Node");
+});
+
+test("nothing is written before the API has listed its pods", async (t) => {
+  await using world = new World(await place(t));
+  world.tell(pod("a"));
+  world.offline.changed();
+  await world.clock.advance(2 * 3_600_000);
+  assert.equal(world.writes, 0);
 });
 
 test("a list without changes is confirmed every hour", async (t) => {
@@ -139,7 +232,8 @@ test("without the API: what runs goes on, what does not run waits, and the API's
   await second.clock.advance(2_000);
   assert.deepEqual(second.delivered, [{ pods: ["runs", "stopped"], held: ["stopped"] }]);
   await second.want(pod("new"));
-  assert.deepEqual(second.delivered.slice(1), [{ pods: ["new"], held: undefined }]);
+  await second.want(...second.pods, pod("newer"));
+  assert.deepEqual(second.delivered.slice(1), [{ pods: ["new"], held: undefined }, { put: "newer" }]);
 });
 
 test("a list of a Node that was made anew since starts nothing; what runs goes on", async (t) => {
@@ -151,7 +245,8 @@ test("a list of a Node that was made anew since starts nothing; what runs goes o
     first.nodeUid = undefined;
     await first.want(...pods);
     first.nodeUid = "node-1";
-    await first.want(...pods);
+    first.offline.changed();
+    await first.clock.advance(2_000);
     assert.equal(JSON.parse(await readFile(path, "utf8")).nodeUid, "node-1", "written as soon as it is known");
   }
   for (const [nodeUid, held] of [

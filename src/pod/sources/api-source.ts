@@ -1,6 +1,7 @@
 import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
-import type { IdentifiedPod, Provisional } from "../../ground/model/index.ts";
-import type { OfflineFile } from "./offline-file.ts";
+import { type IdentifiedPod, type PodUid, type Provisional, uidOf } from "../../ground/model/index.ts";
+import type { SourceChange } from "./known-pods.ts";
+import { isSameWish, type OfflineFile } from "./offline-file.ts";
 import { offlineHolds } from "./offline-rules.ts";
 import type { StartedPod } from "./started-pod.ts";
 
@@ -9,36 +10,67 @@ const patienceMs = 10_000;
 /** How often the runtime is asked again what it has, when it could not say. */
 const retryMs = 10_000;
 
+/** What happened to a pod of the API; `object` of a deletion is how it was last. */
+export type ApiPodChange =
+  | { readonly type: "added"; readonly object: IdentifiedPod }
+  | { readonly type: "updated"; readonly old: IdentifiedPod; readonly object: IdentifiedPod }
+  | { readonly type: "deleted"; readonly object: IdentifiedPod };
+
 /**
- * Pods that the API has bound to this node. A start of the agent without the API goes on with what the API wanted last,
- * as far as that is safe (offline-rules.ts); such a list is provisional, and the API's own takes its place.
+ * Pods that the API has bound to this node: the whole list each time the API was listed, else each change as it comes.
+ * A start of the agent without the API goes on with what the API wanted last, as far as that is safe
+ * (offline-rules.ts); such a list is provisional, and the API's own takes its place.
  */
 export class ApiSource {
   readonly #ports: ApiSourcePorts;
   readonly #pause: Pause;
-  #changed = true;
+  /** The whole list has to be handed on; it holds every change there was. */
+  #isListDue = true;
+  #hasHandedOnList = false;
+  /** What has yet to be handed on since the last list: the newest of each pod, so never more than there are pods. */
+  readonly #changes = new Map<PodUid, SourceChange>();
 
   constructor(ports: ApiSourcePorts) {
     this.#ports = ports;
     this.#pause = new Pause(ports.clock);
   }
 
-  /** The API's pods may have changed. */
-  wake(): void {
-    this.#changed = true;
+  /** The API's pods have all been listed. */
+  listed(): void {
+    this.#isListDue = true;
+    this.#changes.clear();
+    this.#pause.cutShort();
+  }
+
+  changed(change: ApiPodChange): void {
+    const { object: pod } = change;
+    const isWish = change.type !== "updated" || !isSameWish(change.old, pod);
+    if (this.#hasHandedOnList && isWish) this.#ports.offline.changed();
+    if (this.#isListDue) return;
+    const uid = uidOf(pod);
+    this.#changes.set(uid, change.type === "deleted" ? { type: "gone", uid } : { type: "put", pod });
     this.#pause.cutShort();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await this.#assume(signal);
     while (!signal.aborted) {
-      if (this.#ports.hasSynced() && this.#changed) {
-        this.#changed = false;
-        const pods = this.#ports.pods();
-        await this.#ports.deliver(pods, undefined, signal);
-        this.#ports.offline.keep(pods);
+      const [next] = this.#changes;
+      if (this.#isListDue && this.#ports.hasSynced()) await this.#handOnList(signal);
+      else if (next !== undefined) {
+        const [uid, change] = next;
+        this.#changes.delete(uid);
+        await this.#ports.deliverChange(change, signal);
       } else await this.#pause.wait(forever, signal);
     }
+  }
+
+  async #handOnList(signal: AbortSignal): Promise<void> {
+    this.#isListDue = false;
+    await this.#ports.deliver(this.#ports.pods(), undefined, signal);
+    // Each change since has told the file of itself.
+    if (!this.#hasHandedOnList) this.#ports.offline.changed();
+    this.#hasHandedOnList = true;
   }
 
   /** Without an answer in time: hands on what was wanted last. */
@@ -79,7 +111,7 @@ export class ApiSource {
 export interface ApiSourcePorts {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly offline: Pick<OfflineFile, "keep" | "load">;
+  readonly offline: Pick<OfflineFile, "changed" | "load">;
   readonly hasSynced: () => boolean;
   readonly pods: () => readonly IdentifiedPod[];
   readonly startedPods: (signal: AbortSignal) => Promise<readonly StartedPod[]>;
@@ -90,6 +122,7 @@ export interface ApiSourcePorts {
     provisional: Provisional | undefined,
     signal: AbortSignal,
   ) => Promise<void>;
+  readonly deliverChange: (change: SourceChange, signal: AbortSignal) => Promise<void>;
 }
 
 const forever = 2 ** 31 - 1;

@@ -8,6 +8,7 @@ export {
   parsePodSources,
 } from "./host-namespaces.ts";
 export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
+export type { SourceChange } from "./known-pods.ts";
 export type { NotificationMode, NotificationOf, PodNotification, PodSnapshot } from "./notifications.ts";
 export { isIdentified, OfflineFile } from "./offline-file.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";

@@ -18,37 +18,33 @@ export interface ListOwner {
 /** The Node's uid where it is known: a Node that was made anew under its name has other pods. */
 export type NodeUid = () => string | undefined;
 
+export interface OfflineFilePorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly nodeUid: NodeUid;
+  /** The pods that the API server wants; undefined while it has not said. */
+  readonly pods: () => readonly IdentifiedPod[] | undefined;
+  /** Replaces the file as a whole, synced. */
+  readonly save?: typeof savePrivateFile;
+}
+
 /** The API's pods on disk, for a start of the agent while the API server can't be reached. */
 export class OfflineFile {
   readonly #path: string;
   readonly #owner: ListOwner;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #ports: OfflineFilePorts;
   readonly #pause: Pause;
-  readonly #nodeUid: NodeUid;
-  #savedNodeUid: string | undefined;
-  #pods: readonly IdentifiedPod[] | undefined;
   #isDue = false;
 
-  constructor(
-    path: string,
-    owner: ListOwner,
-    ports: { readonly clock: Clock; readonly log: Logger; readonly nodeUid: NodeUid },
-  ) {
+  constructor(path: string, owner: ListOwner, ports: OfflineFilePorts) {
     this.#path = path;
     this.#owner = owner;
-    this.#clock = ports.clock;
-    this.#log = ports.log;
-    this.#nodeUid = ports.nodeUid;
+    this.#ports = ports;
     this.#pause = new Pause(ports.clock);
   }
 
-  /** The API server wants these pods. Written when they differ from those before in more than their statuses, or the Node does. */
-  keep(pods: readonly IdentifiedPod[]): void {
-    const isSame = this.#pods !== undefined && isSameWish(this.#pods, pods);
-    const isNews = !isSame || this.#nodeUid() !== this.#savedNodeUid;
-    this.#pods = pods;
-    if (!isNews) return;
+  /** What the API server wants has changed, or the Node that it wants it of. */
+  changed(): void {
     this.#isDue = true;
     this.#pause.cutShort();
   }
@@ -57,8 +53,9 @@ export class OfflineFile {
     while (!signal.aborted) {
       if (!this.#isDue) await this.#pause.wait(confirmEveryMs, signal);
       this.#isDue = false;
-      if (this.#pods !== undefined) await this.#write(this.#pods);
-      await this.#clock.sleep(writeEveryMs, signal);
+      const pods = this.#ports.pods();
+      if (pods !== undefined) await this.#write(pods);
+      await this.#ports.clock.sleep(writeEveryMs, signal);
     }
   }
 
@@ -71,7 +68,10 @@ export class OfflineFile {
       return { pods: pods.filter(isIdentified), ended, confirmedAtMs: Date.parse(confirmedAt), nodeUid };
     } catch (error) {
       if (!hasCode(error, "ENOENT")) {
-        this.#log.warn("Ignoring the list of the API's pods on disk", { path: this.#path, err: messageOf(error) });
+        this.#ports.log.warn("Ignoring the list of the API's pods on disk", {
+          path: this.#path,
+          err: messageOf(error),
+        });
       }
       return undefined;
     }
@@ -88,21 +88,20 @@ export class OfflineFile {
   }
 
   async #write(pods: readonly IdentifiedPod[]): Promise<void> {
-    const nodeUid = this.#nodeUid();
+    const nodeUid = this.#ports.nodeUid();
     const saved: SavedList = {
       version: formatVersion,
       ...this.#owner,
       ...(nodeUid !== undefined && { nodeUid }),
-      confirmedAt: new Date(this.#clock.now()).toISOString(),
+      confirmedAt: new Date(this.#ports.clock.now()).toISOString(),
       pods: pods.filter((pod) => !isEnding(pod)).map(withoutStatus),
       ended: pods.filter(isEnding).map(({ metadata }) => metadata.uid),
     };
     try {
-      await savePrivateFile(this.#path, JSON.stringify(saved));
-      this.#savedNodeUid = nodeUid;
+      await (this.#ports.save ?? savePrivateFile)(this.#path, JSON.stringify(saved));
     } catch (error) {
       const problem = "Could not keep the list of the API's pods on disk; without the API server none could be started";
-      this.#log.error(problem, error, { path: this.#path });
+      this.#ports.log.error(problem, error, { path: this.#path });
     }
   }
 }
@@ -131,13 +130,9 @@ function withoutStatus({ status: _status, ...pod }: IdentifiedPod): IdentifiedPo
   return pod;
 }
 
-function isSameWish(before: readonly IdentifiedPod[], now: readonly IdentifiedPod[]): boolean {
-  if (before.length !== now.length) return false;
-  const known = new Map(before.map((pod) => [pod.metadata.uid, pod]));
-  return now.every((pod) => {
-    const old = known.get(pod.metadata.uid);
-    return old !== undefined && (old === pod || (isEnding(old) === isEnding(pod) && wishOf(old) === wishOf(pod)));
-  });
+/** Whether the API server asks for the same of this pod as before: echoes of our own statuses are no wish. */
+export function isSameWish(before: IdentifiedPod, now: IdentifiedPod): boolean {
+  return isEnding(before) === isEnding(now) && wishOf(before) === wishOf(now);
 }
 
 /** All but what the node itself and heartbeats change. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
-import type { IdentifiedPod, PodEvent, PodSource } from "../../ground/model/index.ts";
+import type { IdentifiedPod, PodEvent, PodSource, PodUid } from "../../ground/model/index.ts";
 import type { NotificationMode, PodNotification } from "./notifications.ts";
 import { PodMux } from "./pod-mux.ts";
 
@@ -157,6 +157,89 @@ for (const { name, before, after, wanted } of [
     assert.deepEqual(shown(await drain(mux)), [], "the same list again changes nothing");
   });
 }
+
+for (const { mode, wanted } of [
+  {
+    mode: "incremental",
+    wanted: [
+      ["UPDATE api a"],
+      ["RECONCILE api a"],
+      [],
+      ["DELETE api a"],
+      ["ADD api c"],
+      ["REMOVE api b", "ADD api d"],
+      ["REMOVE api a"],
+      [],
+    ],
+  },
+  {
+    mode: "snapshot-and-updates",
+    wanted: [
+      ["UPDATE api a"],
+      [],
+      [],
+      ["DELETE api a"],
+      ["SET api own,a,b,c"],
+      ["SET api own,a,c,d"],
+      ["SET api own,c,d"],
+      [],
+    ],
+  },
+  {
+    mode: "snapshot",
+    wanted: [
+      ["SET api own,a,b"],
+      [],
+      [],
+      ["SET api own,a,b"],
+      ["SET api own,a,b,c"],
+      ["SET api own,a,c,d"],
+      ["SET api own,c,d"],
+      [],
+    ],
+  },
+] as const) {
+  test(`${mode}: single changes after a list say what a new list would`, async () => {
+    const { mux } = startMux(mode);
+    await mux.set("file", [pod("own")], never);
+    await mux.set("api", [pod("a"), pod("b", { meta: { name: "same" } })], never);
+    await drain(mux);
+    const changed = pod("a", { spec: { hostNetwork: true } });
+    const running = { ...changed, status: { phase: "Running" } } as const;
+    const changes = [
+      { type: "put", pod: changed },
+      { type: "put", pod: running },
+      { type: "put", pod: structuredClone(running) },
+      { type: "put", pod: { ...running, metadata: { ...running.metadata, ...deleting } } },
+      { type: "put", pod: pod("c") },
+      { type: "put", pod: pod("d", { meta: { name: "same" } }) },
+      { type: "gone", uid: "a" as PodUid },
+      { type: "gone", uid: "a" as PodUid },
+    ] as const;
+    for (const [index, change] of changes.entries()) {
+      await mux.change("api", change, never);
+      assert.deepEqual(shown(await drain(mux)), wanted[index], JSON.stringify(change));
+    }
+  });
+}
+
+test("a list after changes is compared with what they made of the list before", async () => {
+  const { mux } = startMux("incremental");
+  await mux.set("api", [pod("a"), pod("b")], never);
+  await mux.change("api", { type: "gone", uid: "a" as PodUid }, never);
+  await mux.change("api", { type: "put", pod: pod("c") }, never);
+  await drain(mux);
+  await mux.set("api", [pod("c"), pod("d")], never);
+  assert.deepEqual(shown(await drain(mux)), ["REMOVE api b", "ADD api d"]);
+});
+
+test("a change before the first list that its source stands by is a defect", async () => {
+  const { mux } = startMux("incremental");
+  const change = { type: "put", pod: pod("a") } as const;
+  await assert.rejects(mux.change("api", change, never), /before it had handed in a list/);
+  await mux.set("api", [pod("a")], never, { hold: () => undefined });
+  await assert.rejects(mux.change("api", change, never), /before it had handed in a list/);
+});
 
 test("a pod first seen with a deletion mark is an ADD", async () => {
   const { mux } = startMux("incremental");

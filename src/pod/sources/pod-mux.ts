@@ -10,7 +10,7 @@ import {
   uidOf,
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
-import { type Merge, mergeSet, type StoredPods } from "./merge.ts";
+import { KnownPods, type Merge, type SourceChange } from "./known-pods.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
 
 const notificationBuffer = 50;
@@ -27,9 +27,9 @@ export interface PodMuxPorts {
 }
 
 /**
- * Merges what the sources want into one ordered stream. Sources hand in their complete list with `set`; one consumer
- * takes notifications with `next` and calls `acknowledge` when it has acted on one. The buffer is bounded: `set` waits
- * while the consumer is behind.
+ * Merges what the sources want into one ordered stream. Sources hand in their complete list with `set`, and those that
+ * know more say from then on what became of single pods with `change`; one consumer takes notifications with `next` and
+ * calls `acknowledge` when it has acted on one. The buffer is bounded: sources wait while the consumer is behind.
  */
 export class PodMux<Mode extends NotificationMode = "incremental"> {
   readonly #settings: PodMuxSettings<Mode>;
@@ -37,7 +37,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   readonly #queue = new BoundedQueue<PodNotification>(notificationBuffer);
   // Merges are serialised across sources, so that the stream has one order.
   readonly #merging = new Limiter(1);
-  readonly #stored = new Map<PodSource, StoredPods>();
+  readonly #known = new Map<PodSource, KnownPods>();
   /** Sources that have delivered a list they stand by. */
   readonly #confirmed = new Set<PodSource>();
   readonly #acknowledged = new Set<PodSource>();
@@ -61,13 +61,27 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
     await this.#merging.run(async () => {
       if (provisional !== undefined && this.#confirmed.has(source)) return;
       const isFirst = !this.#confirmed.has(source);
-      const merge = mergeSet(this.#stored.get(source) ?? new Map(), source, pods, this.#timestamp());
-      this.#stored.set(source, merge.stored);
+      const known = this.#known.get(source) ?? new KnownPods(source);
+      this.#known.set(source, known);
+      const { merge, duplicates } = known.replace(pods, this.#timestamp());
       if (provisional === undefined) this.#confirmed.add(source);
-      this.#announceDuplicates(source, merge.duplicates);
-      for (const notification of this.#notifications(source, isFirst ? withAllAdded(merge) : merge, isFirst)) {
+      this.#announceDuplicates(source, duplicates);
+      const news = isFirst ? allAdded(merge, known) : merge;
+      for (const notification of this.#notifications(source, news, isFirst)) {
         await this.#queue.put(provisional === undefined ? notification : { ...notification, provisional }, signal);
       }
+    }, signal);
+  }
+
+  /** What became of one pod since `source` handed in a list that it stands by. */
+  async change(source: PodSource, change: SourceChange, signal: AbortSignal): Promise<void> {
+    await this.#merging.run(async () => {
+      const known = this.#known.get(source);
+      if (known === undefined || !this.#confirmed.has(source)) {
+        throw new Error(`the pod source ${source} told of a change before it had handed in a list`);
+      }
+      const merge = known.change(change, this.#timestamp());
+      for (const notification of this.#notifications(source, merge, false)) await this.#queue.put(notification, signal);
     }, signal);
   }
 
@@ -98,7 +112,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
 
   /** Every desired pod of every source. */
   pods(): readonly IdentifiedPod[] {
-    return [...this.#stored.values()].flatMap((pods) => [...pods.values()].map(({ pod }) => pod));
+    return [...this.#known.values()].flatMap((known) => known.all());
   }
 
   #notifications(source: PodSource, merge: Merge, isFirst: boolean): readonly PodNotification[] {
@@ -150,7 +164,6 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
 }
 
 /** What was only assumed so far is now said: nobody has to remember what differs from the assumption. */
-function withAllAdded({ removes, stored, duplicates }: Merge): Merge {
-  const adds = [...stored.values()].map(({ pod }) => pod);
-  return { removes, adds, updates: [], deletes: [], reconciles: [], stored, duplicates };
+function allAdded({ removes }: Merge, known: KnownPods): Merge {
+  return { removes, adds: known.all(), updates: [], deletes: [], reconciles: [] };
 }

@@ -58,7 +58,9 @@ export class Store<Kind extends KubeObject, Kept> {
     const known = this.#entries.get(key);
     if (known === undefined) return;
     this.#entries.delete(key);
-    this.#announce({ type: "deleted", object: this.#keep(object) ?? known.object });
+    // Whoever follows the changes knows the one that was told of, whichever of its name went.
+    const last = object.metadata?.uid === known.uid ? this.#keep(object) : undefined;
+    this.#announce({ type: "deleted", object: last ?? known.object });
   }
 
   #replace(listed: Map<string, Entry<Kept>>): void {

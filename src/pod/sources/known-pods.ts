@@ -13,73 +13,124 @@ import {
 /** Annotations that agents write for themselves: they say nothing about what the user wants. */
 const localAnnotations = [configSourceAnnotation, configMirrorAnnotation, configSeenAnnotation] as const;
 
-/** What is remembered of one pod between two SETs. */
-export interface StoredPod {
+/** What a source says of one pod after it has handed in a list. */
+export type SourceChange =
+  | { readonly type: "put"; readonly pod: IdentifiedPod }
+  | { readonly type: "gone"; readonly uid: PodUid };
+
+interface StoredPod {
   /** As the consumer knows it. */
   readonly pod: IdentifiedPod;
   /** The object the source handed in, to recognise an unchanged one without comparing it. */
   readonly incoming: IdentifiedPod;
 }
 
-export type StoredPods = ReadonlyMap<PodUid, StoredPod>;
-
+/** What became of the pods of a source, by what has to be done about it. */
 export interface Merge {
   readonly removes: readonly IdentifiedPod[];
   readonly adds: readonly IdentifiedPod[];
   readonly updates: readonly IdentifiedPod[];
   readonly deletes: readonly IdentifiedPod[];
   readonly reconciles: readonly IdentifiedPod[];
-  /** Pods ignored because an earlier one of the same SET has the same name and namespace, or the same uid. */
-  readonly duplicates: readonly IdentifiedPod[];
-  readonly stored: StoredPods;
 }
 
-/** Compares the complete list of one source with what was known of it. Pure. */
-export function mergeSet(known: StoredPods, source: PodSource, pods: readonly IdentifiedPod[], seenAt: string): Merge {
-  const adds: IdentifiedPod[] = [];
-  const updates: IdentifiedPod[] = [];
-  const deletes: IdentifiedPod[] = [];
-  const reconciles: IdentifiedPod[] = [];
-  const duplicates: IdentifiedPod[] = [];
-  const stored = new Map<PodUid, StoredPod>();
-  const names = new Set<string>();
-  for (const incoming of pods) {
-    const name = fullName(incoming);
-    const uid = uidOf(incoming);
-    if (names.has(name) || stored.has(uid)) {
-      duplicates.push(incoming);
-      continue;
+/** The pods that one source wants, and what each list or change of it means for them. */
+export class KnownPods {
+  readonly #source: PodSource;
+  #stored = new Map<PodUid, StoredPod>();
+
+  constructor(source: PodSource) {
+    this.#source = source;
+  }
+
+  all(): readonly IdentifiedPod[] {
+    return [...this.#stored.values()].map(({ pod }) => pod);
+  }
+
+  /**
+   * The source wants exactly these. `duplicates` are ignored: an earlier pod of the list has the same name and
+   * namespace, or the same uid.
+   */
+  replace(
+    pods: readonly IdentifiedPod[],
+    seenAt: string,
+  ): { readonly merge: Merge; readonly duplicates: readonly IdentifiedPod[] } {
+    const known = this.#stored;
+    this.#stored = new Map();
+    const merge = new MergeList();
+    const duplicates: IdentifiedPod[] = [];
+    const names = new Set<string>();
+    for (const incoming of pods) {
+      const name = fullName(incoming);
+      if (names.has(name) || this.#stored.has(uidOf(incoming))) duplicates.push(incoming);
+      else this.#put(known.get(uidOf(incoming)), incoming, seenAt, merge);
+      names.add(name);
     }
-    names.add(name);
-    const before = known.get(uid);
-    if (before === undefined) {
+    for (const [uid, { pod }] of known) if (!this.#stored.has(uid)) merge.removes.push(pod);
+    return { merge, duplicates };
+  }
+
+  /** The source wants this pod in its new version, or no longer; nothing is said of the others. */
+  change(change: SourceChange, seenAt: string): Merge {
+    const merge = new MergeList();
+    if (change.type === "gone") this.#remove(change.uid, merge);
+    else {
+      const known = this.#stored.get(uidOf(change.pod));
+      // Its source has one pod of a name at a time.
+      if (known === undefined) this.#removeNamesakes(change.pod, merge);
+      this.#put(known, change.pod, seenAt, merge);
+    }
+    return merge;
+  }
+
+  #put(known: StoredPod | undefined, incoming: IdentifiedPod, seenAt: string, merge: MergeList): void {
+    const uid = uidOf(incoming);
+    if (known === undefined) {
       const pod = withAnnotations(incoming, {
         ...incoming.metadata.annotations,
-        [configSourceAnnotation]: source,
+        [configSourceAnnotation]: this.#source,
         [configSeenAnnotation]: seenAt,
       });
-      adds.push(pod);
-      stored.set(uid, { pod, incoming });
-      continue;
+      this.#stored.set(uid, { pod, incoming });
+      merge.adds.push(pod);
+      return;
     }
-    const { change, pod } = compare(before, incoming);
-    stored.set(uid, { pod, incoming });
+    const { change, pod } = compare(known, incoming);
+    this.#stored.set(uid, { pod, incoming });
     switch (change) {
       case "none":
         break;
       case "update":
-        updates.push(pod);
+        merge.updates.push(pod);
         break;
       case "delete":
-        deletes.push(pod);
+        merge.deletes.push(pod);
         break;
       case "reconcile":
-        reconciles.push(pod);
+        merge.reconciles.push(pod);
         break;
     }
   }
-  const removes = [...known].flatMap(([uid, { pod }]) => (stored.has(uid) ? [] : [pod]));
-  return { removes, adds, updates, deletes, reconciles, duplicates, stored };
+
+  #remove(uid: PodUid, merge: MergeList): void {
+    const known = this.#stored.get(uid);
+    if (known === undefined) return;
+    this.#stored.delete(uid);
+    merge.removes.push(known.pod);
+  }
+
+  #removeNamesakes(pod: IdentifiedPod, merge: MergeList): void {
+    const name = fullName(pod);
+    for (const [uid, { pod: other }] of this.#stored) if (fullName(other) === name) this.#remove(uid, merge);
+  }
+}
+
+class MergeList implements Merge {
+  readonly removes: IdentifiedPod[] = [];
+  readonly adds: IdentifiedPod[] = [];
+  readonly updates: IdentifiedPod[] = [];
+  readonly deletes: IdentifiedPod[] = [];
+  readonly reconciles: IdentifiedPod[] = [];
 }
 
 interface Comparison {

@@ -1,0 +1,96 @@
+// `npm run simulate -- --seeds N [--from S] [--minutes M]`: lives of a simulated node, each ruled by one seed
+// (docs/simulation.md). A seed that fails prints what happened around the fault, and fails alike whenever it is run again.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { buildSimulation } from "./build-simulation.mjs";
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "1" },
+    from: { type: "string", default: "1" },
+    minutes: { type: "string", default: "60" },
+    processes: { type: "string", default: String(availableParallelism()) },
+    lines: { type: "string", default: "150" },
+    "keep-going": { type: "boolean", default: false },
+  },
+});
+const [seeds, from, minutes, processes, lines] = ["seeds", "from", "minutes", "processes", "lines"].map((name) =>
+  wholeNumber(name),
+);
+
+const directory = mkdtempSync(join(tmpdir(), "nodelet-simulation-"));
+const startedAt = performance.now();
+let next = from;
+let passed = 0;
+let hours = 0;
+const failed = [];
+const running = new Set();
+try {
+  const bundle = await buildSimulation(join(directory, "simulation.mjs"));
+  await Promise.all(Array.from({ length: Math.min(processes, seeds) }, () => work(bundle)));
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
+const seconds = (performance.now() - startedAt) / 1000;
+const pace = Math.round((hours / seconds) * 60);
+console.log(
+  `${passed} seeds passed, ${failed.length} failed; ${Math.round(hours)} simulated hours, ${pace} per minute`,
+);
+if (failed.length > 0) {
+  console.log(`failed: ${failed.join(" ")}`);
+  process.exitCode = 1;
+}
+
+/** Few seeds per process, so that a failure is seen soon and memory of one run does not weigh on the next for long. */
+async function work(bundle) {
+  const portion = Math.max(1, Math.min(25, Math.ceil(seeds / processes)));
+  while (next < from + seeds && (failed.length === 0 || values["keep-going"])) {
+    const first = next;
+    const count = Math.min(portion, from + seeds - first);
+    next += count;
+    await runPortion(bundle, first, count);
+  }
+}
+
+async function runPortion(bundle, first, count) {
+  const args = ["--enable-source-maps", bundle, String(first), String(count), String(minutes)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  running.add(child);
+  let seen = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    seen++;
+    report(JSON.parse(line));
+    if (failed.length > 0 && !values["keep-going"]) for (const each of running) each.kill();
+  }
+  running.delete(child);
+  if (seen < count && failed.length === 0) {
+    failed.push(first + seen);
+    console.log(`seed ${first + seen}: the simulation itself broke off`);
+  }
+}
+
+function report(outcome) {
+  hours += outcome.hours;
+  if (outcome.failure === null) {
+    passed++;
+    if (passed % 100 === 0) console.log(`${passed} seeds passed`);
+    return;
+  }
+  failed.push(outcome.seed);
+  for (const line of outcome.lines.slice(-lines)) console.log(line);
+  console.log(
+    `seed ${outcome.seed} fails after ${(outcome.hours * 60).toFixed(1)} simulated minutes: ${outcome.failure}`,
+  );
+  console.log(`again: npm run simulate -- --from ${outcome.seed} --minutes ${minutes}`);
+}
+
+function wholeNumber(name) {
+  const number = Number(values[name]);
+  if (Number.isInteger(number) && number > 0) return number;
+  console.error(`simulate: --${name} wants a whole number above 0, found "${values[name]}"`);
+  process.exit(1);
+}

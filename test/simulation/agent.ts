@@ -1,0 +1,104 @@
+import { prepareDirectories } from "../../src/agent/directories.ts";
+import { AgentMetrics } from "../../src/agent/metrics/index.ts";
+import { startPods } from "../../src/agent/pods.ts";
+import { RuntimeLink } from "../../src/agent/runtime-link.ts";
+import { ensureDirectory, readCgroupLayout, readMachine } from "../../src/connections/host/index.ts";
+import { type Logger, TaskScope } from "../../src/ground/base/index.ts";
+import { type AgentConfig, loadConfig } from "../../src/ground/config/index.ts";
+import { Figures, HealthRegistry } from "../../src/node/server/index.ts";
+import { memoryIo } from "../support/config-io.ts";
+import type { Machine } from "./machine/machine.ts";
+import type { Life } from "./machine/timeline.ts";
+import { nodeName, nodeToken } from "./neighbours/api.ts";
+import type { Trace } from "./neighbours/trace.ts";
+
+const configFile = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+staticPodPath: /etc/kubernetes/manifests
+cgroupDriver: cgroupfs
+failSwapOn: false
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+clusterDNS: ["10.96.0.10"]
+clusterDomain: cluster.local
+podLogsDir: /var/log/pods
+`;
+
+const kubeconfig = JSON.stringify({
+  apiVersion: "v1",
+  kind: "Config",
+  "current-context": "sim",
+  contexts: [{ name: "sim", context: { cluster: "sim", user: "sim" } }],
+  clusters: [{ name: "sim", cluster: { server: "https://10.0.0.1:6443", "insecure-skip-tls-verify": true } }],
+  users: [{ name: "sim", user: { token: nodeToken } }],
+});
+
+export const rootDir = "/var/lib/kubelet";
+export const manifestDir = "/etc/kubernetes/manifests";
+
+export async function agentConfig(): Promise<AgentConfig> {
+  const argv = ["--kubeconfig=/etc/kubeconfig", "--config=/etc/kubelet.yaml", `--hostname-override=${nodeName}`];
+  const result = await loadConfig(argv, memoryIo({ "/etc/kubelet.yaml": configFile }));
+  if (result.kind !== "config") throw new Error(`the configuration is not valid: ${JSON.stringify(result)}`);
+  return result.config;
+}
+
+export function writeKubeconfig({ disk }: Machine): void {
+  disk.addFile("/etc/kubeconfig", kubeconfig);
+}
+
+export interface RunningAgent {
+  readonly life: Life;
+  readonly scope: TaskScope;
+  /** Rejects when the agent could not start. */
+  readonly started: Promise<void>;
+}
+
+/** Begins one life of the agent: what its process does, apart from its listeners. */
+export function beginAgent(machine: Machine, life: Life, config: AgentConfig, trace: Trace): RunningAgent {
+  const scope = new TaskScope();
+  const log = traceLogger(trace, "agent");
+  return { life, scope, started: start(machine, life, config, log, scope) };
+}
+
+async function start(machine: Machine, life: Life, config: AgentConfig, log: Logger, scope: TaskScope): Promise<void> {
+  const figures = new Figures();
+  const metrics = new AgentMetrics(figures, machine.timeline.clock(life));
+  const { clock } = metrics;
+  const health = new HealthRegistry(clock);
+  const [host, cgroups] = await Promise.all([readMachine(), readCgroupLayout()]);
+  await ensureDirectory(rootDir, 0o750);
+  await prepareDirectories({ rootDir, podLogsDir: config.kubelet.podLogsDir, checkpoints: false }, log);
+  const link = new RuntimeLink(config.kubelet, {
+    clock,
+    log: log.named("cri"),
+    health,
+    onCall: metrics.runtime.onCall,
+  });
+  const runtime = await link.connect(scope.signal);
+  await startPods(
+    {
+      ...{ config, rootDir, clock, log, health, metrics, cri: link.cri, runtime, machine: host, cgroups },
+      surroundings: { workDir: "/", homeDir: undefined, environment: {} },
+    },
+    scope,
+  );
+}
+
+/** Log lines are part of what two runs must agree in. */
+function traceLogger(trace: Trace, name: string): Logger {
+  const fieldsOf = (fields: object | undefined): string => (fields === undefined ? "" : ` ${shown(fields)}`);
+  return {
+    info: (message, fields) => trace.add(name, `${message}${fieldsOf(fields)}`),
+    warn: (message, fields) => trace.add(name, `W ${message}${fieldsOf(fields)}`),
+    error: (message, error, fields) => trace.add(name, `E ${message}: ${String(error)}${fieldsOf(fields)}`),
+    debug() {},
+    named: (component) => traceLogger(trace, `agent.${component}`),
+  };
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value, (_, each) => {
+    if (typeof each === "bigint") return each.toString();
+    return each instanceof Error ? each.message : each;
+  });
+}

@@ -1,0 +1,97 @@
+import { nodes, pods } from "../../src/beside/localapi/kinds/index.ts";
+import type { Pod } from "../../src/ground/model/index.ts";
+import { rootDir } from "./agent.ts";
+import type { Simulation } from "./simulation.ts";
+import { isOver } from "./witness.ts";
+
+/** What is not as the specs say although nothing has disturbed anybody for long; empty when all is well. */
+export function untidiness(simulation: Simulation): readonly string[] {
+  const problems: string[] = [];
+  const { runtime, api, machine, wanted } = simulation;
+  if (simulation.agent === undefined) return ["the agent does not run"];
+  const apiPods = api.list(pods) as unknown as readonly (Pod & { metadata: { name: string; uid: string } })[];
+  const wantedUids = new Set<string>();
+  const records = runtime.fake.containers();
+  const sandboxes = runtime.fake.sandboxes();
+  for (const { name, source, containers, pod } of wanted.values()) {
+    const shown = apiPods.find(({ metadata }) => metadata.name === (source === "api" ? name : `${name}-sim`));
+    if (shown === undefined) {
+      problems.push(`pod ${name} is not in the API${source === "api" ? "" : ", its mirror is missing"}`);
+      continue;
+    }
+    const uid =
+      source === "api" ? shown.metadata.uid : (shown.metadata.annotations?.["kubernetes.io/config.mirror"] ?? "");
+    wantedUids.add(uid);
+    const phase = shown.status?.phase;
+    const statuses = [...(shown.status?.containerStatuses ?? []), ...(shown.status?.initContainerStatuses ?? [])];
+    for (const container of containers) {
+      const own = records.filter(({ config }) => config.metadata?.name === container.name);
+      const isRunning = own.some(({ life }) => life.step === "running");
+      const status = statuses.find((each) => each.name === container.name);
+      if (isRunning !== (status?.state?.running !== undefined)) {
+        const shownState = JSON.stringify(status?.state);
+        problems.push(
+          `container ${container.name} ${isRunning ? "runs" : "does not run"}, its status says ${shownState}`,
+        );
+      }
+      const mustRun =
+        container.role === "sidecar"
+          ? !isOver(phase)
+          : container.role === "main" && pod.spec?.restartPolicy === "Always";
+      if (mustRun && !isOver(phase) && !isRunning) problems.push(`container ${container.name} does not run`);
+      if (mustRun && isRunning && status?.ready !== true) problems.push(`container ${container.name} is not ready`);
+    }
+    const anyMain = containers.some(
+      ({ name: each, role }) =>
+        role === "main" &&
+        records.some(({ config, life }) => config.metadata?.name === each && life.step === "running"),
+    );
+    const isBackingOff = statuses.some(({ state }) => state?.waiting?.reason === "CrashLoopBackOff");
+    if (!isOver(phase) && !anyMain && !isBackingOff)
+      problems.push(`pod ${name} is ${phase}, but none of its containers runs`);
+    if (phase === "Pending") problems.push(`pod ${name} is Pending`);
+    if (pod.spec?.restartPolicy === "Always" && isOver(phase) && pod.spec.activeDeadlineSeconds === undefined) {
+      problems.push(`pod ${name} is ${phase}: ${JSON.stringify(shown.status)}`);
+    }
+  }
+  for (const { metadata } of apiPods) {
+    const uid = metadata.annotations?.["kubernetes.io/config.mirror"] ?? metadata.uid;
+    if (!wantedUids.has(uid)) problems.push(`pod ${metadata.name} is still in the API`);
+  }
+  for (const { config } of sandboxes) {
+    if (!wantedUids.has(config.metadata?.uid ?? "")) problems.push(`a sandbox of ${config.metadata?.name} is left`);
+  }
+  for (const { config, sandbox } of records) {
+    if (!wantedUids.has(sandbox.config.metadata?.uid ?? ""))
+      problems.push(`container ${config.metadata?.name} is left`);
+  }
+  problems.push(...leftovers(simulation, wantedUids));
+  const node = api.get(nodes, "sim") as { status?: { conditions?: { type: string; status: string }[] } } | undefined;
+  if (node?.status?.conditions?.find(({ type }) => type === "Ready")?.status !== "True")
+    problems.push("the node is not Ready");
+  const { life } = simulation;
+  if (life !== undefined && machine.disk.openedBy(life) > 50)
+    problems.push(`${machine.disk.openedBy(life)} files are open`);
+  return problems;
+}
+
+function leftovers({ machine: { disk } }: Simulation, uids: ReadonlySet<string>): readonly string[] {
+  const problems: string[] = [];
+  const below = (path: string): readonly string[] => {
+    const { inode } = disk.place(path, "readdir", "last");
+    return inode?.type === "directory" ? [...inode.entries.keys()] : [];
+  };
+  for (const uid of below(`${rootDir}/pods`)) if (!uids.has(uid)) problems.push(`the directory of pod ${uid} is left`);
+  for (const name of below("/var/log/pods")) {
+    if (!uids.has(name.slice(name.lastIndexOf("_") + 1))) problems.push(`the logs ${name} are left`);
+  }
+  for (const point of disk.mountsBelow(rootDir)) {
+    const uid = /\/pods\/([^/]+)\//.exec(point)?.[1];
+    if (uid !== undefined && !uids.has(uid)) problems.push(`${point} is still mounted`);
+  }
+  for (const path of disk.tree("/sys/fs/cgroup")) {
+    const uid = /\/pod([0-9a-f-]{32,36})$/.exec(path)?.[1];
+    if (uid !== undefined && !uids.has(uid)) problems.push(`cgroup ${path} is left`);
+  }
+  return problems;
+}

@@ -1,0 +1,25 @@
+// One process of the simulation: runs seeds and prints a line of JSON for each.
+import { machine } from "./machine/machine.ts";
+import { runSeed } from "./run-seed.ts";
+
+forbidRealTime();
+const [from = "1", count = "1", minutes = "60"] = process.argv.slice(2);
+for (let seed = Number(from); seed < Number(from) + Number(count); seed++) {
+  const outcome = await runSeed(seed, { minutes: Number(minutes) });
+  process.stdout.write(`${JSON.stringify(outcome)}\n`);
+}
+process.exit(0);
+
+/** Whoever still asks the real world for time or chance would make runs differ. */
+function forbidRealTime(): void {
+  Math.random = () => machine().ids.number();
+  Date.now = () => Math.floor(machine().timeline.wallNow());
+  for (const name of ["setTimeout", "setInterval", "setImmediate"] as const) {
+    Object.defineProperty(globalThis, name, {
+      value: () => {
+        machine().escapes.push(`${name} was called: ${new Error("here").stack}`);
+        return undefined;
+      },
+    });
+  }
+}

@@ -133,14 +133,16 @@ export class ContainerStarter {
     newest: ObservedContainer | undefined,
     signal: AbortSignal,
   ): Promise<MadeContainer> {
-    const { pod, kind, container, observed, sandboxId, sandboxAttempt } = request;
+    const { pod, kind, container, observed, sandboxId, sandboxAttempt, toldRestarts } = request;
     const { runtime, clock, ledger } = this.#ports;
     const sandbox = await sandboxConfig(pod, sandboxAttempt, await this.#ports.sandboxContext(pod));
     const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
       const context = await this.#ports.containerContext({ pod, container, observed, image });
-      const restartCount = await nextRestartCount(newest, containerLogDirectory(context, pod, container.name));
+      const counted = await nextRestartCount(newest, containerLogDirectory(context, pod, container.name));
+      // Records and logs of init containers go with their sandbox, and others may be lost; users never see fewer restarts.
+      const restartCount = Math.max(counted, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
       const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
         runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
@@ -205,6 +207,8 @@ export interface StartContainerRequest {
   readonly observed: ObservedPod;
   readonly sandboxId: SandboxId;
   readonly sandboxAttempt: number;
+  /** Restarts that the pod's status has told of before this one. */
+  readonly toldRestarts: number;
 }
 
 /** How a start went, for metrics. */

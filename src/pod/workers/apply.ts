@@ -162,7 +162,9 @@ async function startOne(
   try {
     respectBackoff(worker, pod, { kind, container }, sandbox.observed, ports);
     const { observed, id: sandboxId, attempt: sandboxAttempt } = sandbox;
-    await ports.starter.startContainer({ pod, kind, container, observed, sandboxId, sandboxAttempt }, signal);
+    const toldRestarts = toldRestartsOf(worker, container.name, ports);
+    const request = { pod, kind, container, observed, sandboxId, sandboxAttempt, toldRestarts };
+    await ports.starter.startContainer(request, signal);
     worker.waiting.delete(container.name);
     worker.startFailures.delete(container.name);
     worker.stale = true;
@@ -179,6 +181,12 @@ async function startOne(
     worker.waiting.set(container.name, { reason, message, until: ports.clock.monotonic() + tryAt - now });
     return { reason, message, nextTryAt: tryAt };
   }
+}
+
+function toldRestartsOf({ uid }: Worker, name: string, { statuses }: WorkerPorts): number {
+  const { containerStatuses = [], initContainerStatuses = [] } = statuses.get(uid) ?? {};
+  const told = [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
+  return told?.restartCount ?? 0;
 }
 
 function respectBackoff(

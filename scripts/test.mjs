@@ -34,8 +34,6 @@ const scenarios = { concurrency: 2, timeoutMs: 300_000, files: scenarioFiles.fil
 const traceScenarios = { concurrency: 1, timeoutMs: 300_000, files: scenarioFiles.filter(looksForTraces) };
 
 const total = { passed: 0, failed: 0, skipped: 0 };
-/** More failing files than this are no noise. */
-const mostRetried = 8;
 const canRunScenarios = prepare();
 if (words.length === 0) check();
 const { buildTests } = await import("./build-tests.mjs");
@@ -94,38 +92,28 @@ function check() {
   else total.failed++;
 }
 
-/**
- * Runs a kind of tests. Files that fail get one more try by themselves, because machines are noisy and share one kernel;
- * what passes only then is named, so that it can be mended.
- */
+/** Runs a kind of tests, once: what passes only on a second try is a fault of the test or of what it tests. */
 async function run(kind) {
   const { files } = kind;
   if (files.length === 0) return;
-  const first = await runFiles({ ...kind, files: files.map((file) => bundleOf.get(file)), isBundled: true });
-  total.passed += first.passed;
-  total.skipped += first.skipped;
-  if (first.failed === 0) return;
-  const suspects = first.failedFiles.map((file) => bundles.get(file) ?? file).filter((file) => files.includes(file));
-  if (suspects.length === 0 || suspects.length > mostRetried) {
-    total.failed += first.failed;
-    return;
-  }
-  console.log(`nodelet: once more, by themselves: ${suspects.join(" ")}`);
-  const second = await runFiles({ ...kind, files: suspects, concurrency: 1 });
-  if (second.failed === 0) console.log(`nodelet: passed only on the second try: ${suspects.join(" ")}`);
-  total.passed += Math.max(0, first.failed - second.failed);
-  total.failed += second.failed;
+  const { passed, failed, skipped, failedFiles } = await runFiles({
+    ...kind,
+    files: files.map((file) => bundleOf.get(file)),
+  });
+  total.passed += passed;
+  total.failed += failed;
+  total.skipped += skipped;
+  if (failed > 0) console.log(`nodelet: failed in: ${failedFiles.map((file) => bundles.get(file) ?? file).join(" ")}`);
 }
 
-async function runFiles({ files, concurrency, timeoutMs, isBeside = false, isBundled = false }) {
+async function runFiles({ files, concurrency, timeoutMs, isBeside = false }) {
   const directory = mkdtempSync(join(tmpdir(), "nodelet-test-"));
   const countFile = join(directory, "counts");
   const printed = join(directory, "printed");
   const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
   reporters.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${countFile}`);
   const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
-  const language = isBundled ? ["--enable-source-maps"] : ["--import", "tsx"];
-  const args = [...language, "--test", ...limits, ...reporters, ...runnerOptions, ...files];
+  const args = ["--enable-source-maps", "--test", ...limits, ...reporters, ...runnerOptions, ...files];
   const [program, first] = isBeside ? ["chrt", ["--idle", "0", process.execPath]] : [process.execPath, []];
   const output = isBeside ? openSync(printed, "w") : 1;
   const runner = spawn(program, [...first, ...args], { cwd: root, stdio: ["ignore", output, isBeside ? output : 2] });

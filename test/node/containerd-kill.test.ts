@@ -6,7 +6,7 @@ import type { Pod } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
 import { conditionOf, statusOf, TestNode } from "../support/test-node.ts";
 
-const rounds = 6;
+const rounds = 4;
 const podCount = 20;
 
 test(`containerd is killed ${rounds} times under ${podCount} pods`, { timeout: 240_000 }, async (t) => {

@@ -16,7 +16,7 @@ import { backoffMessage, containerGraceSeconds, newestEnded } from "./crash-back
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import type { WorkerPorts } from "./ports.ts";
-import type { Worker } from "./worker.ts";
+import type { PodWorker } from "./worker.ts";
 
 /** What a runtime, a registry or a hook complains of ends in status, memory file and ledger: enough to read, no more. */
 const longestMessageBytes = 4 * 1024;
@@ -30,7 +30,7 @@ export interface ApplyFailure {
 
 /** Carries out a plan, top to bottom. Failures of single containers are collected; anything else rises. */
 export async function applyPlan(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   plan: PodPlan,
   observed: ObservedPod,
@@ -62,7 +62,7 @@ export async function applyPlan(
 }
 
 async function killAll(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   observed: ObservedPod,
   ports: WorkerPorts,
@@ -73,7 +73,7 @@ async function killAll(
 }
 
 async function killSome(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   plan: PodPlan,
   ports: WorkerPorts,
@@ -108,7 +108,7 @@ interface Sandbox {
 }
 
 async function startAll(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   plan: PodPlan,
   sandbox: Sandbox,
@@ -149,7 +149,7 @@ async function startTogether(
 }
 
 async function startOne(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   { kind, container }: PodContainer,
   sandbox: Sandbox,
@@ -183,14 +183,14 @@ async function startOne(
   }
 }
 
-function toldRestartsOf({ uid }: Worker, name: string, { statuses }: WorkerPorts): number {
+function toldRestartsOf({ uid }: PodWorker, name: string, { statuses }: WorkerPorts): number {
   const { containerStatuses = [], initContainerStatuses = [] } = statuses.get(uid) ?? {};
   const told = [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
   return told?.restartCount ?? 0;
 }
 
 function respectBackoff(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   { kind, container }: PodContainer,
   observed: ObservedPod,
@@ -215,7 +215,7 @@ function respectBackoff(
   throw new StartError("CrashLoopBackOff", message, { nextTryAt: wait.until });
 }
 
-function noteFailure(worker: Worker, container: string): number {
+function noteFailure(worker: PodWorker, container: string): number {
   const count = (worker.startFailures.get(container) ?? 0) + 1;
   worker.startFailures.set(container, count);
   return count;

@@ -1,7 +1,7 @@
 // One serial worker per pod: lifecycle states, plan (pure), apply (effects).
 export { PodMemoryFiles } from "./pod-memory.ts";
-export type { PodState, TerminationCause } from "./pod-state.ts";
-export { PodWorkers, type TerminateRequest } from "./pod-workers.ts";
+export type { PodState, TerminateRequest, TerminationCause } from "./pod-state.ts";
+export { PodWorkers } from "./pod-workers.ts";
 export type {
   KillerPort,
   PodMemory,

@@ -1,22 +1,23 @@
 import { setMaxListeners } from "node:events";
 import { KeyedWorkers, messageOf, onAbort, type TaskScope } from "../../ground/base/index.ts";
-import {
-  fullName,
-  type IdentifiedPod,
-  isStaticPod,
-  jsonEqual,
-  type PodStatus,
-  type PodUid,
-  uidOf,
-} from "../../ground/model/index.ts";
+import { fullName, type IdentifiedPod, isStaticPod, jsonEqual, type PodUid, uidOf } from "../../ground/model/index.ts";
 import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
-import { nextState, type PodState, type TerminationCause } from "./pod-state.ts";
+import type { Ending, Finished, PodState, TerminateRequest } from "./pod-state.ts";
 import type { SyncOperation, WorkerPorts } from "./ports.ts";
 import { StartSlots } from "./start-slots.ts";
 import { syncTerminated, syncTerminating } from "./sync-ending.ts";
 import { type RunningTools, syncRunning } from "./sync-running.ts";
-import { newWorker, promised, type SyncOutcome, type Worker } from "./worker.ts";
+import {
+  cancelTimers,
+  move,
+  newOrphanWorker,
+  newPodWorker,
+  type PodWorker,
+  promised,
+  type SyncOutcome,
+  type Worker,
+} from "./worker.ts";
 
 /**
  * One serial worker per pod. Callers say what is wanted and that something may have changed; the worker reads the
@@ -47,18 +48,18 @@ export class PodWorkers {
     const uid = uidOf(pod);
     const worker = this.#workers.get(uid);
     if (worker === undefined) {
-      this.#workers.set(uid, newWorker(uid, pod, { step: "running" }, this.#ports));
+      this.#workers.set(uid, newPodWorker(uid, pod, this.#ports));
       this.#ports.ledger.note(
         uid,
         "seen",
         `from ${pod.metadata.annotations?.["kubernetes.io/config.source"] ?? "api"}`,
       );
-    } else if (isUnwanted(worker.state)) worker.returning = pod;
+    } else if (worker.type === "orphan" || isUnwanted(worker.state)) move(worker, { type: "returned", pod });
     else {
       // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
       // would change the status, which would be echoed again.
       const next = promised(pod, worker.allocated);
-      if (!jsonEqual(worker.pod?.spec, next.pod?.spec)) {
+      if (!jsonEqual(worker.pod.spec, next.pod.spec)) {
         worker.waiting.clear();
         worker.sandboxPace.startOver();
       }
@@ -75,14 +76,8 @@ export class PodWorkers {
   terminate(uid: PodUid, request: TerminateRequest): void {
     const worker = this.#workers.get(uid);
     if (worker === undefined) return;
-    worker.returning = undefined;
-    if (request.amendStatus !== undefined) worker.amendStatus = request.amendStatus;
     const before = worker.state;
-    worker.state = nextState(before, { type: "terminate", ...request });
-    const now = this.#ports.clock.monotonic();
-    if (before.step === "terminating" && worker.killDeadline !== undefined) {
-      worker.killDeadline = Math.min(worker.killDeadline, now + request.graceSeconds * 1000);
-    }
+    move(worker, { type: "terminate", now: this.#ports.clock.monotonic(), ...request });
     if (before.step === "running" || isShorter(before, worker.state)) worker.interrupt?.abort(interrupted);
     this.#keyed.wake(uid);
   }
@@ -95,18 +90,18 @@ export class PodWorkers {
     await new Promise<void>((resolve, reject) => {
       const onAbort = (): void => reject(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
-      worker.whenStopped.push(() => {
+      const whenStopped = (): void => {
         signal.removeEventListener("abort", onAbort);
         resolve();
-      });
+      };
+      move(worker, { type: "awaited", whenStopped });
     });
   }
 
   /** The runtime has a pod that no source knows: stop it, with the grace it was created with. */
   adoptOrphan(uid: PodUid, orphan: { readonly fullName: string; readonly graceSeconds: number }): void {
     if (this.#workers.has(uid)) return;
-    const state: PodState = { step: "terminating", cause: "orphaned", graceSeconds: orphan.graceSeconds };
-    this.#workers.set(uid, newWorker(uid, { orphanName: orphan.fullName }, state, this.#ports));
+    this.#workers.set(uid, newOrphanWorker(uid, orphan, this.#ports));
     this.#ports.metrics?.orphaned();
     this.#keyed.wake(uid);
   }
@@ -142,14 +137,14 @@ export class PodWorkers {
   }
 
   pods(): readonly IdentifiedPod[] {
-    return [...this.#workers.values()].flatMap(({ pod }) => pod ?? []);
+    return [...this.#workers.values()].flatMap((worker) => podOf(worker) ?? []);
   }
 
   /** Whether a static pod of this full name, other than the one given, has not left the node yet. */
   isLeaving(name: string, except: PodUid | undefined): boolean {
-    return [...this.#workers.values()].some(({ uid, pod, orphanName }) => {
-      if (uid === except) return false;
-      return pod === undefined ? orphanName === name : isStaticPod(pod) && fullName(pod) === name;
+    return [...this.#workers.values()].some((worker) => {
+      if (worker.uid === except) return false;
+      return nameOf(worker) === name && (worker.type === "orphan" || isStaticPod(worker.pod));
     });
   }
 
@@ -194,79 +189,85 @@ export class PodWorkers {
     const { metrics, clock } = this.#ports;
     if (metrics === undefined) return () => {};
     const startedAt = clock.monotonic();
-    if (worker.synced === undefined) metrics.began(worker.pod, startedAt - worker.madeAt);
+    if (worker.synced === undefined) metrics.began(podOf(worker), startedAt - worker.madeAt);
     const operation = operationOf(worker);
-    worker.synced = worker.pod ?? "unknown";
+    worker.synced = podOf(worker) ?? "unknown";
     return () => metrics.synced(operation, clock.monotonic() - startedAt);
   }
 
   async #step(worker: Worker, signal: AbortSignal): Promise<SyncOutcome> {
-    const { state, pod } = worker;
+    if (worker.type === "orphan") return this.#stepOfEnding(worker, worker.state, signal);
+    const { state } = worker;
+    if (state.step !== "running") return this.#stepOfEnding(worker, state, signal);
+    if (this.#mustWaitForNamesake(worker)) return { type: "settled" };
+    return syncRunning({ worker, state, pod: worker.pod }, this.#ports, this.#toolsFor(worker), signal);
+  }
+
+  async #stepOfEnding(worker: Worker, state: Ending, signal: AbortSignal): Promise<SyncOutcome> {
     switch (state.step) {
-      case "running":
-        if (pod === undefined || this.#mustWaitForNamesake(worker)) return { type: "settled" };
-        return syncRunning(worker, pod, this.#ports, this.#toolsFor(worker), signal);
       case "terminating":
-        worker.deadlineTimer?.cancel();
         return syncTerminating(worker, state, this.#ports, signal);
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
       case "finished":
         // The API keeps a deleted pod until we have told it how the pod ended; it need not wait for the cleaning up.
         if (!this.#isOver(worker)) for (const listener of this.#finishedListeners) listener(worker.uid);
-        if (isUnwanted(state)) await this.#clear(worker, signal);
+        if (isUnwanted(state)) await this.#clear(worker, state, signal);
         if (this.#isOver(worker)) this.#leave(worker);
         this.#wakeNamesakes(worker);
         return { type: "settled" };
     }
   }
 
-  #toolsFor(worker: Worker): RunningTools {
+  #toolsFor(worker: PodWorker): RunningTools {
     const { clock, isNameUnclaimed } = this.#ports;
     return {
       slots: this.#slots,
       interruptAt: (at) => {
-        worker.deadlineTimer?.cancel();
-        worker.deadlineTimer = clock.after(at - clock.now(), () => {
+        if (worker.state.step !== "running") return;
+        const timer = clock.after(at - clock.now(), () => {
           if (worker.state.step === "running") worker.interrupt?.abort(interrupted);
           this.wake(worker.uid);
         });
+        move(worker, { type: "deadlineSet", timer });
       },
       isNameInUse: (pod) => {
         if (!isStaticPod(pod)) return false;
         const name = fullName(pod);
-        const orphans = [...this.#workers.values()].filter(({ orphanName }) => orphanName === name);
-        return orphans.some(({ state }) => state.step !== "finished") || isNameUnclaimed(name);
+        const isStopping = [...this.#workers.values()].some(
+          (other) => other.type === "orphan" && other.fullName === name && other.state.step !== "finished",
+        );
+        return isStopping || isNameUnclaimed(name);
       },
     };
   }
 
   /** Two static pods of one name never run side by side: an edited manifest starts when its old version has ended. */
-  #mustWaitForNamesake(worker: Worker): boolean {
-    const { pod } = worker;
-    if (pod === undefined || !isStaticPod(pod)) return false;
+  #mustWaitForNamesake(worker: PodWorker): boolean {
+    if (!isStaticPod(worker.pod)) return false;
     for (const other of this.#workers.values()) {
       if (other === worker) return false;
-      if (other.pod !== undefined && isStaticPod(other.pod) && fullName(other.pod) === fullName(pod)) {
-        if (other.state.step !== "finished") return true;
-      }
+      const isNamesake = other.type === "pod" && isStaticPod(other.pod) && nameOf(other) === nameOf(worker);
+      if (isNamesake && other.state.step !== "finished") return true;
     }
     return false;
   }
 
   /** Nobody wants the pod, and nobody waits to hear of it. */
-  #isOver({ state, uid, returning }: Worker): boolean {
-    return isUnwanted(state) && (returning !== undefined || !this.#ports.isListed(uid));
+  #isOver({ state, uid }: Worker): boolean {
+    if (state.step === "running" || !isUnwanted(state)) return false;
+    return state.returning !== undefined || !this.#ports.isListed(uid);
   }
 
-  async #clear(worker: Worker, signal: AbortSignal): Promise<void> {
-    if (worker.isCleared) return;
+  async #clear(worker: Worker, { isCleared }: Finished, signal: AbortSignal): Promise<void> {
+    if (isCleared) return;
     await this.#clearing.run(() => this.#ports.setup.removeContent(worker.uid, signal), signal);
-    worker.isCleared = true;
+    move(worker, { type: "cleared" });
   }
 
   #leave(worker: Worker): void {
-    const { uid, returning } = worker;
+    const { uid, state } = worker;
+    const returning = state.step === "running" ? undefined : state.returning;
     cancelTimers(worker);
     this.#ports.statuses.delete(uid);
     this.#ports.observer.forget(uid);
@@ -279,11 +280,10 @@ export class PodWorkers {
     this.upsert(returning);
   }
 
-  #wakeNamesakes({ uid, pod, orphanName }: Worker): void {
-    const name = pod === undefined ? orphanName : fullName(pod);
+  #wakeNamesakes(worker: Worker): void {
     for (const other of this.#workers.values()) {
-      const isNamesake = other.pod !== undefined && fullName(other.pod) === name;
-      if (isNamesake && other.uid !== uid && other.state.step === "running") this.#keyed.wake(other.uid);
+      const isNamesake = other.uid !== worker.uid && nameOf(other) === nameOf(worker);
+      if (isNamesake && other.state.step === "running") this.#keyed.wake(other.uid);
     }
   }
 
@@ -298,8 +298,8 @@ export class PodWorkers {
       return { type: "retry", at, reason: "FailedMount", message };
     }
     this.#ports.log.error("Pod sync failed, will be tried again", error, {
-      pod: worker.pod?.metadata.name ?? worker.uid,
-      namespace: worker.pod?.metadata.namespace ?? "",
+      pod: podOf(worker)?.metadata.name ?? worker.uid,
+      namespace: podOf(worker)?.metadata.namespace ?? "",
       tries: worker.failures,
     });
     const at = this.#ports.clock.now() + errorBackoffMs(worker.failures);
@@ -334,12 +334,6 @@ export class PodWorkers {
   }
 }
 
-export interface TerminateRequest {
-  readonly cause: TerminationCause;
-  readonly graceSeconds: number;
-  readonly amendStatus?: (status: PodStatus) => PodStatus;
-}
-
 const clearingAtOnce = 2;
 
 /** A pod goes on at once from container to container and from step to step; few have so many. */
@@ -351,11 +345,11 @@ const soonMs = 100;
 
 const interrupted = new DOMException("the pod is to end", "AbortError");
 
-function operationOf({ state, pod, synced }: Worker): SyncOperation {
-  switch (state.step) {
+function operationOf(worker: Worker): SyncOperation {
+  switch (worker.state.step) {
     case "running":
-      if (synced === undefined) return "create";
-      return synced === pod ? "sync" : "update";
+      if (worker.synced === undefined) return "create";
+      return worker.synced === podOf(worker) ? "sync" : "update";
     case "terminating":
       return "kill";
     case "terminated":
@@ -364,10 +358,12 @@ function operationOf({ state, pod, synced }: Worker): SyncOperation {
   }
 }
 
-/** A timer outlives what it is for: a deadline may be years away. */
-function cancelTimers({ timer, deadlineTimer }: Worker): void {
-  timer?.cancel();
-  deadlineTimer?.cancel();
+function podOf(worker: Worker): IdentifiedPod | undefined {
+  return worker.type === "pod" ? worker.pod : undefined;
+}
+
+function nameOf(worker: Worker): string {
+  return worker.type === "pod" ? fullName(worker.pod) : worker.fullName;
 }
 
 function isUnwanted(state: PodState): boolean {

@@ -2,7 +2,7 @@ import { type IdentifiedPod, isTerminalPhase, type ObservedPod, type PodStatus }
 import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import type { WorkerPorts } from "./ports.ts";
-import type { Worker } from "./worker.ts";
+import type { PodWorker } from "./worker.ts";
 
 /** "starting": as wanted, but containers are being started right now, so nothing has ended for good. */
 export type Teardown = "wanted" | "starting" | "stopped" | "final";
@@ -12,7 +12,7 @@ export type Teardown = "wanted" | "starting" | "stopped" | "final";
  * ended while what is handed on does not yet: whoever reads of a pod's end takes it that nothing of it runs any more.
  */
 export async function publishStatus(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   observed: ObservedPod,
   teardown: Teardown,
@@ -64,9 +64,10 @@ export async function publishStatus(
  * for the kubelet: one that was evicted or preempted, and ended well in its grace, has succeeded. Only one that was
  * active for too long has failed whatever it made of it.
  */
-function amend(worker: Worker, computed: PodStatus, isWanted: boolean): PodStatus {
-  const amended = worker.amendStatus?.(computed) ?? computed;
-  const endedByItself = !isWanted && !worker.isPastDeadline && isTerminalPhase(computed.phase);
+function amend({ state }: PodWorker, computed: PodStatus, isWanted: boolean): PodStatus {
+  if (state.step === "running" || state.step === "finished") return computed;
+  const amended = state.amendStatus?.(computed) ?? computed;
+  const endedByItself = !isWanted && !state.isPastDeadline && isTerminalPhase(computed.phase);
   return endedByItself ? { ...amended, ...(computed.phase === undefined ? {} : { phase: computed.phase }) } : amended;
 }
 

@@ -1,11 +1,9 @@
 import { messageOf } from "../../ground/base/index.ts";
 import type { ObservedPod } from "../../ground/model/index.ts";
-import { nextState, type PodState } from "./pod-state.ts";
-import type { WorkerPorts } from "./ports.ts";
+import { killDeadlineOf, type Terminating } from "./pod-state.ts";
+import type { KillerPort, WorkerPorts } from "./ports.ts";
 import { publishStatus } from "./publish-status.ts";
-import type { SyncOutcome, Worker } from "./worker.ts";
-
-type Terminating = Extract<PodState, { step: "terminating" }>;
+import { move, type SyncOutcome, type Worker } from "./worker.ts";
 
 /** Stops what still runs of a pod. */
 export async function syncTerminating(
@@ -14,47 +12,62 @@ export async function syncTerminating(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
-  const { uid, pod } = worker;
+  const { uid } = worker;
+  const known = worker.type === "pod" ? { worker, pod: worker.pod } : undefined;
   const observed = await ports.observer.inspect(uid, signal);
-  if (pod !== undefined) {
-    ports.probes.ensure(pod);
-    ports.probes.observe(pod, observed);
-    await publishStatus(worker, pod, observed, "wanted", ports);
+  if (known !== undefined) {
+    ports.probes.ensure(known.pod);
+    ports.probes.observe(known.pod, observed);
+    await publishStatus(known.worker, known.pod, observed, "wanted", ports);
     ports.probes.beginTermination(uid);
   }
-  const until = ports.clock.monotonic() + state.graceSeconds * 1000;
-  worker.killDeadline = Math.min(worker.killDeadline ?? until, until);
-  try {
-    await ports.killer.killPod(
-      { pod, observed, deadline: worker.killDeadline, preStopDone: worker.preStopDone },
-      signal,
-    );
-  } catch (error) {
-    if (signal.aborted) throw error;
-    const message = `error killing pod: ${messageOf(error)}`;
-    if (pod !== undefined) ports.recordEvent(pod, { type: "Warning", reason: "FailedKillPod", message });
-    throw error;
-  }
+  // Somebody may have asked for less grace meanwhile.
+  const present = worker.state.step === "terminating" ? worker.state : state;
+  const now = ports.clock.monotonic();
+  move(worker, { type: "stopping", now });
+  await kill(worker, { pod: known?.pod, observed, deadline: killDeadlineOf(present, now) }, ports, signal);
   const after = await ports.observer.inspect(uid, signal);
-  const running = after.containers.filter(({ state: containerState }) => containerState === "running");
+  const running = after.containers.filter((container) => container.state === "running");
   if (running.length > 0) {
     const names = running.map(({ name }) => name).join(" ");
     throw new Error(`detected running containers after a successful KillPod, CRI violation: [${names}]`);
   }
   ports.probes.remove(uid);
-  if (pod !== undefined) await publishStatus(worker, pod, keepIps(after, observed), "stopped", ports);
-  worker.state = nextState(worker.state, { type: "containersGone" });
-  for (const resolve of worker.whenStopped.splice(0)) resolve();
+  if (known !== undefined) {
+    await publishStatus(known.worker, known.pod, keepIps(after, observed), "stopped", ports);
+  }
+  move(worker, { type: "containersGone" });
   return { type: "again" };
+}
+
+async function kill(
+  { preStopDone }: Worker,
+  request: Omit<Parameters<KillerPort["killPod"]>[0], "preStopDone">,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await ports.killer.killPod({ ...request, preStopDone }, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const message = `error killing pod: ${messageOf(error)}`;
+    if (request.pod !== undefined) {
+      ports.recordEvent(request.pod, { type: "Warning", reason: "FailedKillPod", message });
+    }
+    throw error;
+  }
 }
 
 /** Gives back what the pod used: volumes, cgroup; and for a pod nobody wants any more its records and files. */
 export async function syncTerminated(worker: Worker, ports: WorkerPorts, signal: AbortSignal): Promise<SyncOutcome> {
-  const { uid, pod } = worker;
-  await ports.setup.release(uid, pod, signal);
+  const { uid } = worker;
+  const known = worker.type === "pod" ? { worker, pod: worker.pod } : undefined;
+  await ports.setup.release(uid, known?.pod, signal);
   const observed = ports.observer.latest(uid);
-  if (pod !== undefined && observed !== undefined) await publishStatus(worker, pod, observed, "final", ports);
-  worker.state = nextState(worker.state, { type: "released" });
+  if (known !== undefined && observed !== undefined) {
+    await publishStatus(known.worker, known.pod, observed, "final", ports);
+  }
+  move(worker, { type: "released" });
   return { type: "again" };
 }
 

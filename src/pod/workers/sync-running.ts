@@ -9,11 +9,11 @@ import {
 import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { type PodPlan, planPod } from "./plan.ts";
-import { nextState } from "./pod-state.ts";
+import type { Running } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { publishStatus } from "./publish-status.ts";
 import type { StartSlots } from "./start-slots.ts";
-import type { SyncOutcome, Worker } from "./worker.ts";
+import { move, type PodWorker, type SyncOutcome } from "./worker.ts";
 
 const networkRetryMs = 1_000;
 const nameRetryMs = 1_000;
@@ -29,25 +29,26 @@ export interface RunningTools {
   isNameInUse(pod: IdentifiedPod): boolean;
 }
 
-/** Brings a wanted pod closer to running: look, report, plan, act, report again. */
+/** Brings a wanted pod closer to running: look, report, plan, act, report again. `state` and `pod` are as it begins. */
 export async function syncRunning(
-  worker: Worker,
-  pod: IdentifiedPod,
+  { worker, state, pod }: { readonly worker: PodWorker; readonly state: Running; readonly pod: IdentifiedPod },
   ports: WorkerPorts,
   tools: RunningTools,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
   const observed = await observe(worker, pod, ports, signal);
   const status = await publishStatus(worker, pod, observed, "wanted", ports);
-  if (isTerminalPhase(status.phase)) return end(worker, pod);
+  if (isTerminalPhase(status.phase)) return end(worker, pod, ports);
   const deadline = activeDeadline(pod, status);
   if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
   if (deadline !== undefined) tools.interruptAt(deadline);
 
   const plan = makePlan(worker, pod, observed, ports);
-  if (worker.prepared || isIdle(plan)) ports.setup.keep(pod);
+  if (state.isPrepared || isIdle(plan)) ports.setup.keep(pod);
   if (isIdle(plan)) return { type: "settled" };
-  if (plan.killPod && plan.sandbox.type === "none") return stopRemains(worker, pod, plan, observed, ports, signal);
+  if (plan.killPod && plan.sandbox.type === "none") {
+    return stopRemains({ worker, state, pod }, plan, observed, ports, signal);
+  }
   if (plan.sandbox.type === "create" && tools.isNameInUse(pod)) {
     const message = "the pod that had this name before has not ended yet";
     return { type: "retry", at: ports.clock.now() + nameRetryMs, reason: "NameInUse", message };
@@ -64,9 +65,9 @@ export async function syncRunning(
     return { type: "retry", at: ports.clock.now() + waitMs, reason: "SandboxChanged", message };
   }
   const act = async (): Promise<readonly ApplyFailure[]> => {
-    if (!worker.prepared) {
+    if (!state.isPrepared) {
       await ports.setup.prepare(pod, signal);
-      worker.prepared = true;
+      move(worker, { type: "prepared" });
     }
     const apply = (): Promise<readonly ApplyFailure[]> => applyPlan(worker, pod, plan, observed, ports, signal);
     // A container killed to be replaced must not be reported as ended meanwhile.
@@ -76,7 +77,7 @@ export async function syncRunning(
   worker.stale = true;
   const after = await observe(worker, pod, ports, signal);
   const ended = isTerminalPhase((await publishStatus(worker, pod, after, "wanted", ports)).phase);
-  if (ended) return end(worker, pod);
+  if (ended) return end(worker, pod, ports);
   if (failures.length > 0) return retry(failures);
   worker.failures = 0;
   return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
@@ -87,22 +88,21 @@ export async function syncRunning(
  * affairs: where stopping changes nothing, doing it again at once would go on for ever.
  */
 async function stopRemains(
-  worker: Worker,
-  pod: IdentifiedPod,
+  { worker, state, pod }: { readonly worker: PodWorker; readonly state: Running; readonly pod: IdentifiedPod },
   plan: PodPlan,
   observed: ObservedPod,
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
-  const remains = [...observed.sandboxes, ...observed.containers].map(({ id, state }) => `${id} ${state}`).join();
-  if (remains !== worker.stoppedRemains) {
+  const remains = [...observed.sandboxes, ...observed.containers].map((each) => `${each.id} ${each.state}`).join();
+  if (remains !== state.stoppedRemains) {
     await applyPlan(worker, pod, plan, observed, ports, signal);
-    worker.stoppedRemains = remains;
+    move(worker, { type: "remainsStopped", remains });
     return { type: "again" };
   }
-  const isStopped = !observed.containers.some(({ state }) => state === "running" || state === "unknown");
-  if (isStopped && !observed.sandboxes.some(({ state }) => state === "ready")) return { type: "settled" };
-  worker.stoppedRemains = undefined;
+  const isStopped = !observed.containers.some((each) => each.state === "running" || each.state === "unknown");
+  if (isStopped && !observed.sandboxes.some((each) => each.state === "ready")) return { type: "settled" };
+  move(worker, { type: "remainsStopped", remains: undefined });
   worker.failures++;
   const at = ports.clock.now() + errorBackoffMs(worker.failures);
   return { type: "retry", at, reason: "SyncError", message: "the runtime does not stop what is left of the pod" };
@@ -110,7 +110,7 @@ async function stopRemains(
 
 /** Shows how far the pod has come for as long as the work takes: a slow image must not hide what already runs. */
 async function whileReporting<Result>(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   ports: WorkerPorts,
   signal: AbortSignal,
@@ -137,7 +137,7 @@ async function whileReporting<Result>(
 }
 
 async function reportProgress(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   ports: WorkerPorts,
   signal: AbortSignal,
@@ -151,7 +151,7 @@ async function reportProgress(
 }
 
 async function observe(
-  worker: Worker,
+  worker: PodWorker,
   pod: IdentifiedPod,
   ports: WorkerPorts,
   signal: AbortSignal,
@@ -172,7 +172,7 @@ async function observe(
   return observed;
 }
 
-function makePlan(worker: Worker, pod: IdentifiedPod, observed: ObservedPod, ports: WorkerPorts): PodPlan {
+function makePlan(worker: PodWorker, pod: IdentifiedPod, observed: ObservedPod, ports: WorkerPorts): PodPlan {
   return planPod({
     pod,
     observed,
@@ -188,8 +188,9 @@ function isIdle(plan: PodPlan): boolean {
   return !plan.killPod && plan.kills.length === 0 && plan.sandbox.type !== "create" && !startsAnything(plan);
 }
 
-function end(worker: Worker, pod: IdentifiedPod): SyncOutcome {
-  worker.state = nextState(worker.state, { type: "terminate", cause: "completed", graceSeconds: graceSecondsOf(pod) });
+function end(worker: PodWorker, pod: IdentifiedPod, { clock }: WorkerPorts): SyncOutcome {
+  const ended = { type: "ended", now: clock.monotonic(), isPastDeadline: false } as const;
+  move(worker, { ...ended, cause: "completed", graceSeconds: graceSecondsOf(pod) });
   return { type: "again" };
 }
 
@@ -201,12 +202,17 @@ function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): numb
   return Date.parse(startTime) + (activeDeadlineSeconds + 1) * 1000;
 }
 
-function endByDeadline(worker: Worker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
+function endByDeadline(worker: PodWorker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
   const message = "Pod was active on the node longer than the specified deadline";
   ports.recordEvent(pod, { type: "Normal", reason: "DeadlineExceeded", message });
-  worker.isPastDeadline = true;
-  worker.amendStatus = (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message });
-  worker.state = nextState(worker.state, { type: "terminate", cause: "evicted", graceSeconds: graceSecondsOf(pod) });
+  move(worker, {
+    type: "ended",
+    now: ports.clock.monotonic(),
+    isPastDeadline: true,
+    cause: "evicted",
+    graceSeconds: graceSecondsOf(pod),
+    amendStatus: (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message }),
+  });
   return { type: "again" };
 }
 

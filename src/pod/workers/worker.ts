@@ -1,36 +1,42 @@
 import type { Timer } from "../../ground/base/index.ts";
-import type { IdentifiedPod, PodStatus, PodUid } from "../../ground/model/index.ts";
+import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
 import type { WaitingReason } from "../status/index.ts";
 import { type AllocatedResources, allocate, withAllocated } from "./allocated.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
-import type { PodState } from "./pod-state.ts";
+import { type Ending, newlyOrphaned, newlyRunning, nextState, type PodState, type PodStateEvent } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { SandboxPace } from "./sandbox-pace.ts";
 
 /** Everything one worker knows of its pod besides what can be read from outside. */
-export interface Worker {
-  readonly uid: PodUid;
-  /** As it is run. undefined: only the runtime knows this pod. */
-  pod: IdentifiedPod | undefined;
+export type Worker = PodWorker | OrphanWorker;
+
+/** Works for a pod that a source wants, or wanted. */
+export interface PodWorker extends WorkerRecords {
+  readonly type: "pod";
+  /** As it is run. */
+  pod: IdentifiedPod;
   /** What its containers were promised when it came; `pod` has these resources whatever its source asks for since. */
   allocated: AllocatedResources;
   /** Its source asks for other resources than it was promised. */
   wantsResize: boolean;
-  /** The name of a pod that only the runtime knows, as `fullName` gives it. */
-  readonly orphanName: string | undefined;
+  /** Changed by `move` alone. */
   state: PodState;
-  /** Came back under the same uid while still being stopped; starts again when that is over. */
-  returning: IdentifiedPod | undefined;
+}
+
+/** Stops a pod that only the runtime knows. */
+export interface OrphanWorker extends WorkerRecords {
+  readonly type: "orphan";
+  /** As `fullName` gives it. */
+  readonly fullName: string;
+  /** Changed by `move` alone. */
+  state: Ending;
+}
+
+/** What outlives the steps of a pod's life, and the turns of its worker. */
+interface WorkerRecords {
+  readonly uid: PodUid;
   /** Whether what the runtime has may differ from what was last seen. */
   stale: boolean;
-  /** Directories, cgroup and volumes were set up by this run of the agent. */
-  prepared: boolean;
-  /** Containers, sandboxes, logs and directories have been removed. */
-  isCleared: boolean;
-  /** When, by the clock that is never set, the grace of the termination ends; fixed when termination begins, only ever moved forward in time. */
-  killDeadline: number | undefined;
-  /** What was there, and in which state, when all of it was last stopped without anything to be started after. */
-  stoppedRemains: string | undefined;
   readonly preStopDone: Set<string>;
   /** Why containers could not be started at the last try, by name, and until when (by the clock that is never set) that stands. */
   readonly waiting: Map<string, WaitingReason & { readonly until: number }>;
@@ -38,10 +44,6 @@ export interface Worker {
   readonly startFailures: Map<string, number>;
   readonly crashBackoff: CrashBackoff;
   readonly sandboxPace: SandboxPace;
-  /** Changes the status of a pod that the node itself ends (eviction, deadline). */
-  amendStatus: ((status: PodStatus) => PodStatus) | undefined;
-  /** The pod was active on the node for longer than it may be. */
-  isPastDeadline: boolean;
   failures: number;
   /** How many syncs have followed one another without a pause. */
   roundsInARow: number;
@@ -50,56 +52,79 @@ export interface Worker {
   /** The version of the pod that was last synced; undefined: none yet. */
   synced: IdentifiedPod | "unknown" | undefined;
   timer: Timer | undefined;
-  /** Fires when the pod has been active for as long as it may. */
-  deadlineTimer: Timer | undefined;
   /** Cancels the sync in progress when it has become pointless. */
   interrupt: AbortController | undefined;
-  readonly whenStopped: (() => void)[];
 }
 
-export function newWorker(
-  uid: PodUid,
-  pod: IdentifiedPod | { readonly orphanName: string },
-  state: PodState,
-  ports: WorkerPorts,
-): Worker {
+export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts): PodWorker {
   const memory = ports.memory.load(uid);
-  if (memory.status !== undefined && !("orphanName" in pod)) ports.statuses.restore(uid, memory.status);
+  if (memory.status !== undefined) ports.statuses.restore(uid, memory.status);
+  return {
+    type: "pod",
+    ...promised(pod, memory.allocated),
+    state: newlyRunning,
+    ...newRecords(uid, new CrashBackoff(ports.crashBackoff, memory.crashBackoff), ports),
+  };
+}
+
+export function newOrphanWorker(
+  uid: PodUid,
+  { fullName, graceSeconds }: { readonly fullName: string; readonly graceSeconds: number },
+  ports: WorkerPorts,
+): OrphanWorker {
+  const { crashBackoff } = ports.memory.load(uid);
+  return {
+    type: "orphan",
+    fullName,
+    state: newlyOrphaned(graceSeconds),
+    ...newRecords(uid, new CrashBackoff(ports.crashBackoff, crashBackoff), ports),
+  };
+}
+
+function newRecords(uid: PodUid, crashBackoff: CrashBackoff, ports: WorkerPorts): WorkerRecords {
   return {
     uid,
-    ...("orphanName" in pod
-      ? { pod: undefined, orphanName: pod.orphanName, allocated: {}, wantsResize: false }
-      : { orphanName: undefined, ...promised(pod, memory.allocated) }),
-    state,
-    returning: undefined,
     stale: true,
-    prepared: false,
-    isCleared: false,
-    killDeadline: undefined,
-    stoppedRemains: undefined,
     preStopDone: new Set(),
     waiting: new Map(),
     startFailures: new Map(),
-    crashBackoff: new CrashBackoff(ports.crashBackoff, memory.crashBackoff),
+    crashBackoff,
     sandboxPace: new SandboxPace(),
-    amendStatus: undefined,
-    isPastDeadline: false,
     failures: 0,
     roundsInARow: 0,
     madeAt: ports.clock.monotonic(),
     synced: undefined,
     timer: undefined,
-    deadlineTimer: undefined,
     interrupt: undefined,
-    whenStopped: [],
   };
+}
+
+/** Moves the worker on to its next state, and lets go of what the one before held. */
+export function move(worker: Worker, event: PodStateEvent): void {
+  const before = worker.state;
+  if (worker.type === "pod") worker.state = nextState(worker.state, event);
+  else worker.state = nextState(worker.state, event);
+  if (before.step === "running" && deadlineTimerOf(worker) !== before.deadlineTimer) before.deadlineTimer?.cancel();
+  if (before.step === "terminating" && worker.state.step !== "terminating") {
+    for (const resolve of before.whenStopped) resolve();
+  }
+}
+
+/** A timer outlives what it is for: a deadline may be years away. */
+export function cancelTimers(worker: Worker): void {
+  worker.timer?.cancel();
+  deadlineTimerOf(worker)?.cancel();
+}
+
+function deadlineTimerOf({ state }: Worker): Timer | undefined {
+  return state.step === "running" ? state.deadlineTimer : undefined;
 }
 
 /** The pod as it is run, given what it was promised before. */
 export function promised(
   pod: IdentifiedPod,
   before: AllocatedResources | undefined,
-): Pick<Worker, "pod" | "allocated" | "wantsResize"> {
+): Pick<PodWorker, "pod" | "allocated" | "wantsResize"> {
   const allocated = allocate(pod, before);
   const asRun = withAllocated(pod, allocated);
   return { pod: asRun, allocated, wantsResize: asRun !== pod };

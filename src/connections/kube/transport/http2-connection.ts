@@ -2,6 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { Socket } from "node:net";
 import { type Clock, destroySession, messageOf, type Timer } from "../../../ground/base/index.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
+import { type Http2State, newlyOpen, nextHttp2State } from "./http2-state.ts";
 
 export interface Http2Settings {
   /** A connection that brought nothing for this long is asked whether it still lives. */
@@ -9,8 +10,6 @@ export interface Http2Settings {
   readonly pingTimeoutMs: number;
 }
 
-// What a peer allows before it has said so.
-const streamsBeforeSettings = 100;
 // Node's 64 KiB would stop a long list at every round trip; a reader that falls behind still holds back its stream.
 const streamWindow = 1024 * 1024;
 const connectionWindow = 16 * 1024 * 1024;
@@ -22,10 +21,7 @@ export class Http2Connection implements Connection {
   readonly #settings: Http2Settings;
   readonly #server: URL;
   readonly #streams = new Set<ClientHttp2Stream>();
-  #settingsSeen = false;
-  #retired = false;
-  #ending = false;
-  #brokenBy: Error | undefined;
+  #state: Http2State = newlyOpen;
   #heardAt: number;
   #timer: Timer | undefined;
 
@@ -40,21 +36,21 @@ export class Http2Connection implements Connection {
       settings: { enablePush: false, initialWindowSize: streamWindow },
     });
     this.#session.on("connect", () => this.#session.setLocalWindowSize(connectionWindow));
-    this.#session.on("remoteSettings", () => {
-      this.#settingsSeen = true;
+    this.#session.on("remoteSettings", ({ maxConcurrentStreams }) => {
+      this.#state = nextHttp2State(this.#state, { type: "settings", mostStreams: maxConcurrentStreams });
     });
     this.#session.on("error", (error) => {
-      this.#brokenBy ??= error;
+      this.#state = nextHttp2State(this.#state, { type: "break", by: error });
     });
     this.#session.on("goaway", () => {
-      this.#retired = true;
+      this.#state = nextHttp2State(this.#state, { type: "retire" });
     });
     this.#session.on("close", () => this.#timer?.cancel());
     this.#armPing(settings.pingAfterMs);
   }
 
   get isOpen(): boolean {
-    return !this.#ending && !this.#session.destroyed;
+    return this.#state.step !== "broken" && !this.#session.destroyed;
   }
 
   get isIdle(): boolean {
@@ -62,9 +58,8 @@ export class Http2Connection implements Connection {
   }
 
   get hasRoom(): boolean {
-    if (this.#retired || this.#session.closed || !this.isOpen) return false;
-    const allowed = this.#settingsSeen ? this.#session.remoteSettings.maxConcurrentStreams : undefined;
-    return this.#streams.size < (allowed ?? streamsBeforeSettings);
+    if (this.#state.step !== "open" || this.#session.closed || this.#session.destroyed) return false;
+    return this.#streams.size < this.#state.mostStreams;
   }
 
   send({ method, path, headers, body }: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
@@ -100,9 +95,10 @@ export class Http2Connection implements Connection {
       stream.on("close", () => {
         signal.removeEventListener("abort", onAbort);
         this.#streams.delete(stream);
-        if (this.#retired && this.#streams.size === 0) this.#closeSession();
+        if (this.#state.step === "retiring" && this.#streams.size === 0) this.#closeSession();
         const unseen = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || stream.id === undefined;
-        reject(this.#failure(broken ?? this.#brokenBy, unseen ? "no" : "maybe"));
+        const brokenBy = this.#state.step === "broken" ? this.#state.by : undefined;
+        reject(this.#failure(broken ?? brokenBy, unseen ? "no" : "maybe"));
       });
       stream.on("response", (answered) => {
         this.#heard();
@@ -122,8 +118,8 @@ export class Http2Connection implements Connection {
   }
 
   retire(graceMs: number): void {
-    if (this.#retired) return;
-    this.#retired = true;
+    if (this.#state.step !== "open") return;
+    this.#state = nextHttp2State(this.#state, { type: "retire" });
     if (this.#streams.size === 0) {
       this.#closeSession();
       return;
@@ -133,9 +129,8 @@ export class Http2Connection implements Connection {
   }
 
   destroy(reason: Error): void {
-    this.#brokenBy ??= reason;
-    if (this.#ending) return;
-    this.#ending = true;
+    if (this.#state.step === "broken") return;
+    this.#state = nextHttp2State(this.#state, { type: "break", by: reason });
     destroySession(this.#session, reason);
   }
 

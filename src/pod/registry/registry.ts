@@ -341,7 +341,7 @@ const firstRetryMs = 1_000;
 const longestRetryMs = 60_000;
 
 export interface RegistryPorts {
-  readonly workers: PodWorkers;
+  readonly workers: Pick<PodWorkers, "upsert" | "terminate" | "adoptOrphan" | "runtimeChanged" | "knows" | "stateOf">;
   readonly admission: Admission;
   readonly clock: Clock;
   readonly log: Logger;

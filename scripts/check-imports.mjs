@@ -2,7 +2,7 @@
 // that has one, other than through its index.ts, or passes on all that another file exports.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize, relative, sep } from "node:path";
-import { allowedImports, importsInside } from "./import-rules.mjs";
+import { allowedImports, importsInside, lazyImports } from "./import-rules.mjs";
 
 const importPattern = /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;
 
@@ -45,10 +45,17 @@ export function importProblems(file, text, indexes = new Set()) {
     if (isTest) continue;
     const folder = folderOf(target) ?? dirname(target);
     if (folder === own) problems.push(...problemsInside(own, file, target, indexes));
-    else if (!allowedImports[own].includes(folder)) problems.push(`${file} may not import from ${folder}/`);
+    else if (!mayImport(own, folder, match)) problems.push(`${file} may not import from ${folder}/`);
     else if (target !== join(folder, "index.ts")) problems.push(`${file} must enter ${folder}/ through its index.ts`);
   }
   return problems;
+}
+
+/** Types cost nothing: they may come from where code may only come lazily. */
+function mayImport(own, folder, [statement, fixed]) {
+  if (allowedImports[own].includes(folder)) return true;
+  const isLazy = fixed === undefined || /^\s*(?:import|export) type\s/.test(statement);
+  return isLazy && (lazyImports[own] ?? []).includes(folder);
 }
 
 /** Problems of an import within one folder. */

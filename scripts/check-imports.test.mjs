@@ -47,6 +47,11 @@ for (const { file, text, problem } of [
     text: 'import { c } from "./access/credentials.ts";',
     problem: /must enter connections\/kube\/access\/ through its index/,
   },
+  {
+    file: "beside/cli/a.ts",
+    text: 'import { CriClient } from "../../connections/cri/index.ts";',
+    problem: /may not import from connections\/cri/,
+  },
   { file: "pod/runtime/index.ts", text: 'export * from "./kill.ts";', problem: /must name what it exports/ },
 ]) {
   test(`${file}: ${text} is refused`, () => assert.match(importProblems(file, text, indexes).join("\n"), problem));
@@ -59,6 +64,8 @@ for (const { file, text } of [
     text: 'import { s } from "../../beside/hollow/index.ts";\nimport x from "../../../test/support/x.ts";',
   },
   { file: "main.ts", text: 'import { run } from "./agent/index.ts";' },
+  { file: "beside/cli/a.ts", text: 'import type { CriClient } from "../../connections/cri/index.ts";' },
+  { file: "beside/cli/a.ts", text: 'const { CriClient } = await import("../../connections/cri/index.ts");' },
   { file: "pod/volumes/engine/a.ts", text: 'import { k } from "../kinds/kind.ts";' },
   { file: "connections/kube/client.ts", text: 'import { c } from "./access/index.ts";' },
   { file: "connections/kube/access/a.ts", text: 'import { c } from "./credentials.ts";' },

@@ -29,6 +29,11 @@ export const allowedImports = {
   "main.ts": [...config, "agent", "beside/cli", "beside/localapi"],
 };
 
+/** Folders that a folder may import only when it needs them, by `import()`: loading them costs time and memory. */
+export const lazyImports = {
+  "beside/cli": ["connections/cri", "connections/host"],
+};
+
 /**
  * Which parts of a folder may import which, where there is a direction: a subfolder, or "." for the files beside the
  * subfolders. A part that is not listed may import all of its folder.

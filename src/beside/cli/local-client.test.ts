@@ -5,7 +5,8 @@ import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { AgentAnswerError, LocalClient, type PodChange } from "./local-client.ts";
+import type { PodViewChange } from "../../ground/model/index.ts";
+import { AgentAnswerError, LocalClient } from "./local-client.ts";
 
 const forever = new AbortController().signal;
 
@@ -53,7 +54,7 @@ test("watch: changes arrive as they are sent, even when a line comes in pieces, 
       setImmediate(() => response.end('IED","object":{"metadata":{"name":"a"}}}\n'));
     },
     async (client) => {
-      const changes: PodChange[] = [];
+      const changes: PodViewChange[] = [];
       for await (const change of client.watchPods(forever)) changes.push(change);
       assert.deepEqual(
         changes.map(({ type, object }) => [type, object.metadata?.name]),

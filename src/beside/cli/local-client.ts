@@ -1,12 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
-import type { Pod } from "../../ground/model/index.ts";
+import type { Pod, PodViewChange } from "../../ground/model/index.ts";
 import type { LedgerAnswer } from "./ledger-text.ts";
-
-export interface PodChange {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  readonly object: Pod;
-}
 
 /** The agent answered, but not with what was asked for. */
 export class AgentAnswerError extends Error {
@@ -44,7 +39,7 @@ export class LocalClient {
   }
 
   /** All pods, then every change as it happens, until the signal aborts or the agent ends. */
-  async *watchPods(signal: AbortSignal): AsyncGenerator<PodChange, void, undefined> {
+  async *watchPods(signal: AbortSignal): AsyncGenerator<PodViewChange, void, undefined> {
     const response = await this.#get("/pods?watch=1", signal);
     if (response.statusCode !== 200) {
       throw new AgentAnswerError("/pods?watch=1", response.statusCode ?? 0, await readText(response));

@@ -1,5 +1,5 @@
+import type { PodViewChange } from "../../ground/model/index.ts";
 import type { CommandIo } from "./io.ts";
-import type { PodChange } from "./local-client.ts";
 import { PodLines } from "./pod-lines.ts";
 import { type PodSummary, summarize } from "./pod-summary.ts";
 import { drawOver, fitRows, renderTable } from "./pod-table.ts";
@@ -24,7 +24,7 @@ export class PodView {
     this.#pods.clear();
   }
 
-  apply({ type, object }: PodChange): void {
+  apply({ type, object }: PodViewChange): void {
     const summary = summarize(object);
     const key = object.metadata?.uid ?? summary.name;
     if (type === "DELETED") this.#pods.delete(key);

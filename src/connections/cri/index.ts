@@ -32,7 +32,6 @@ export {
   LinuxContainerSecurityContext,
   LinuxPodSandboxConfig,
   LinuxSandboxSecurityContext,
-  ListPodSandboxResponse,
   Mount,
   MountPropagation,
   NamespaceMode,

@@ -67,6 +67,7 @@ export { orderedPodIps } from "./pod-ips.ts";
 export { isTerminalPhase } from "./pod-phase.ts";
 export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { configKeyProblems, validateMetadata, validatePod } from "./pod-validation/index.ts";
+export type { PodViewChange } from "./pod-view-change.ts";
 export { describeProblem, isError, type Position, type Problem, type ProblemKind, ProblemList } from "./problem.ts";
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";

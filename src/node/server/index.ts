@@ -5,7 +5,7 @@ export { type HealthCheck, type HealthEntry, HealthRegistry } from "./health.ts"
 export { describeHealth, HealthzServer } from "./healthz.ts";
 export { LocalSocketServer } from "./local-socket.ts";
 export type { Counter, Histogram, MetricRegistry } from "./metrics/registry.ts";
-export type { LocalViews, LogVerbosity, PodViewChange, RuntimeViews } from "./ports.ts";
+export type { LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
 export type { NodeApiPlaces, NodeApiPorts } from "./serve-node-api.ts";
 export type { StatsPorts } from "./stats/ports.ts";
 
@@ -13,3 +13,4 @@ export type { StatsPorts } from "./stats/ports.ts";
 export async function loadNodeApi() {
   return await import("./serve-node-api.ts");
 }
+export type { PodViewChange } from "../../ground/model/index.ts";

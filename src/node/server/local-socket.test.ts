@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { silentLogger, TaskScope } from "../../ground/base/index.ts";
-import type { Pod, PodUid } from "../../ground/model/index.ts";
-import { HealthRegistry, LocalSocketServer, type LocalViews, type PodViewChange } from "./index.ts";
+import type { Pod, PodUid, PodViewChange } from "../../ground/model/index.ts";
+import { HealthRegistry, LocalSocketServer, type LocalViews } from "./index.ts";
 import { findPod } from "./pod-views.ts";
 import { WaitingChanges } from "./pod-watch.ts";
 

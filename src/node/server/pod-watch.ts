@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { LocalViews, PodViewChange } from "./ports.ts";
+import type { PodViewChange } from "../../ground/model/index.ts";
+import type { LocalViews } from "./ports.ts";
 
 /**
  * Sends every pod and then every change as one JSON object per line, until the client leaves. While the client is

@@ -1,5 +1,5 @@
 import type { LedgerView } from "../../ground/base/index.ts";
-import type { ObservedPod, Pod, PodUid } from "../../ground/model/index.ts";
+import type { ObservedPod, Pod, PodUid, PodViewChange } from "../../ground/model/index.ts";
 
 /** What the doors show of the pods; the pod engine stands behind it. */
 export interface LocalViews {
@@ -10,11 +10,6 @@ export interface LocalViews {
   /** Calls the listener for each change from now on until the returned function is called. */
   watchPods(listener: (change: PodViewChange) => void): () => void;
   ledger(uid: PodUid): LedgerView | undefined;
-}
-
-export interface PodViewChange {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  readonly object: Pod;
 }
 
 /** The verbosity of the log, which may change at run time. */

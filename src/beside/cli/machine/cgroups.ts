@@ -1,13 +1,13 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Clock, hasCode, isMissing, never } from "../../../ground/base/index.ts";
-import { readMounts } from "./mounts.ts";
 import { signalPid } from "./processes.ts";
 
 /** The mount points of all cgroup hierarchies: one on cgroup v2, one per controller on v1. */
 async function cgroupHierarchies(): Promise<readonly string[]> {
-  const mounts = await readMounts();
-  return [...new Set(mounts.filter(({ type }) => type === "cgroup" || type === "cgroup2").map(({ point }) => point))];
+  const { readMounts } = await import("../../../connections/host/index.ts");
+  const mounts = (await readMounts()).filter(({ fsType }) => fsType === "cgroup" || fsType === "cgroup2");
+  return [...new Set(mounts.map(({ mountPoint }) => mountPoint))];
 }
 
 /** Makes the cgroup in every hierarchy. */

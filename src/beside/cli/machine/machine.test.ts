@@ -12,7 +12,6 @@ import { run } from "./command.ts";
 import { containerdConfig } from "./containerd-config.ts";
 import { layoutOf } from "./layout.ts";
 import { claimStateDir, readMarker } from "./marker.ts";
-import { parseMountinfo } from "./mounts.ts";
 import { chooseSubnet, cniConfig, subnetNumber } from "./network.ts";
 import { endsWithin, identify, isRunning, machineProcesses, roleOf, stopProcess } from "./processes.ts";
 import { removeMachine } from "./teardown.ts";
@@ -189,13 +188,4 @@ test("containerd accepts its configuration and keeps to the state directory", as
   } finally {
     await rm(directory, { recursive: true });
   }
-});
-
-test("mount points with spaces are read back", () => {
-  const text =
-    "22 1 253:0 / / rw - ext4 /dev/vda rw\n40 22 0:4 net:[1] /var/lib/a\\040b/netns rw shared:2 - nsfs nsfs rw\n";
-  assert.deepEqual(parseMountinfo(text), [
-    { point: "/", type: "ext4" },
-    { point: "/var/lib/a b/netns", type: "nsfs" },
-  ]);
 });

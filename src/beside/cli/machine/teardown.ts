@@ -1,6 +1,6 @@
 import { readlink, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { aFewAtOnce, type Clock, mapAtMost, never } from "../../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, hasCode, mapAtMost, never } from "../../../ground/base/index.ts";
 import { cgroupPids, removeCgroup } from "./cgroups.ts";
 import { criRemoveSandbox, criSandboxes } from "./cri-calls.ts";
 import { listDir, readIfPresent } from "./files.ts";
@@ -125,9 +125,20 @@ function cgroupOf(spec: unknown): string | undefined {
 async function removeStateDir(layout: MachineLayout): Promise<void> {
   for (const name of await listDir(layout.stateDir)) {
     const path = join(layout.stateDir, name);
-    if (path !== layout.markerFile) await rm(path, { recursive: true, force: true });
+    if (path !== layout.markerFile) await removeAll(path);
   }
   await rm(layout.stateDir, { recursive: true, force: true });
+}
+
+/** Pods may have left paths that are longer than the kernel takes, which Node can't remove. */
+async function removeAll(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    if (!hasCode(error, "ENAMETOOLONG")) throw error;
+    const { removeTree } = await import("../../../connections/host/index.ts");
+    await removeTree(path);
+  }
 }
 
 /** The agent's links from the directory that log collectors read; ours point into the state directory. */

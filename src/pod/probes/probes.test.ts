@@ -429,14 +429,12 @@ describe("what others are told", () => {
     agent.probes.ensure(podOf([web(probe("liveness", { failureThreshold: 1 }), probe("readiness"))]));
     agent.observe({ web: {} });
     await agent.clock.advance(0);
-    const results = agent.probes.forPod(u1);
-    const instance = (text: string) => ({ id: id(text), name: "web", state: "running", exitCode: 0 }) as const;
-    assert.equal(results.liveness(instance("web-1")), "failure");
-    assert.equal(results.liveness(instance("web-2")), "success");
-    assert.equal(results.startup(instance("web-1")), undefined);
-    assert.equal(results.started(instance("web-1")), true);
-    assert.equal(results.ready(instance("web-1")), true);
-    assert.equal(results.ready(instance("web-2")), false);
-    assert.equal(results.ready({ ...instance("web-1"), state: "exited" }), false);
+    const results = (kind: "liveness" | "readiness" | "startup", instance: string) =>
+      agent.probes.result(u1, "web", kind, id(instance));
+    assert.equal(results("liveness", "web-1"), "failure");
+    assert.equal(results("liveness", "web-2"), "success");
+    assert.equal(results("startup", "web-1"), undefined);
+    assert.equal(results("readiness", "web-1"), "success");
+    assert.equal(results("readiness", "web-2"), "failure");
   });
 });

@@ -4,11 +4,9 @@ import {
   containersOf,
   fnv1a32,
   type IdentifiedPod,
-  type ObservedContainer,
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
-import { isReady, isStarted } from "./flags.ts";
 import { initialResult, planOf } from "./plan.ts";
 import { type ProbeKind, type ProbeResult, type ProbeStore, probeKinds, type SavedResult } from "./ports.ts";
 import { ProbeReporter, type ReporterPorts } from "./reporter.ts";
@@ -33,17 +31,6 @@ export interface ProbeObservation {
 }
 
 export type ProbeListener = (uid: PodUid, container: string, kind: ProbeKind, result: ProbeResult) => void;
-
-type Instance = Pick<ObservedContainer, "id" | "name">;
-
-/** The probes' say on one pod, in the form that planning and status ask for. */
-export interface PodProbeResults {
-  liveness(container: Instance): ProbeResult | undefined;
-  readiness(container: Instance): ProbeResult | undefined;
-  startup(container: Instance): ProbeResult | undefined;
-  started(container: Instance & Pick<ObservedContainer, "state" | "exitCode">): boolean;
-  ready(container: Instance & Pick<ObservedContainer, "state" | "exitCode">): boolean;
-}
 
 interface PodEntry {
   readonly pod: IdentifiedPod;
@@ -151,18 +138,6 @@ export class Probes {
     const worker = this.#worker(uid, container, kind);
     if (worker?.result === undefined || id === undefined || worker.id === id) return worker?.result;
     return initialResult(kind);
-  }
-
-  forPod(uid: PodUid): PodProbeResults {
-    const ask = (kind: ProbeKind) => (container: Instance) => this.result(uid, container.name, kind, container.id);
-    const [startup, readiness] = [ask("startup"), ask("readiness")];
-    return {
-      startup,
-      readiness,
-      liveness: ask("liveness"),
-      started: (container) => isStarted("regular", container, startup(container)) === true,
-      ready: (container) => isReady("regular", container, startup(container), readiness(container)),
-    };
   }
 
   /** Calls the listener for every result that an attempt has changed; returns how to stop that. */

@@ -1,5 +1,12 @@
 import type { Ledger, Logger } from "../../ground/base/index.ts";
-import { describePod, fieldPathOf, type PodUid, type RecordPodEvent, uidOf } from "../../ground/model/index.ts";
+import {
+  describePod,
+  type EventReason,
+  fieldPathOf,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../../ground/model/index.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeKind, ProbeMeasurement, ProbeResult } from "./ports.ts";
 import type { FinishedAttempt, ProbeSubject } from "./worker.ts";
@@ -69,7 +76,7 @@ function ledgerSubject({ container, plan }: ProbeSubject): string {
   return `${container.name} ${plan.kind}`;
 }
 
-function eventOf(kind: string, outcome: ProbeOutcome): { reason: string; message: string } | undefined {
+function eventOf(kind: string, outcome: ProbeOutcome): { reason: EventReason; message: string } | undefined {
   switch (outcome.type) {
     case "success":
       return undefined;

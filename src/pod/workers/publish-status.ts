@@ -1,7 +1,7 @@
 import { type IdentifiedPod, isTerminalPhase, type ObservedPod, type PodStatus } from "../../ground/model/index.ts";
 import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
-import type { WorkerPorts } from "./ports.ts";
+import type { ProbeResult, WorkerPorts } from "./ports.ts";
 import type { PodWorker } from "./worker.ts";
 
 /** "starting": as wanted, but containers are being started right now, so nothing has ended for good. */
@@ -26,14 +26,8 @@ export async function publishStatus(
     observed,
     previous: previousStatus(ports.statuses.get(uid), pod),
     flags: {
-      started: (container) => {
-        const result = ports.probes.result(uid, container, "startup");
-        return result === undefined || result === "success";
-      },
-      ready: (container) => {
-        const result = ports.probes.result(uid, container, "readiness");
-        return result === undefined || result === "success";
-      },
+      started: (container) => isPassed(ports.probes.result(uid, container, "startup")),
+      ready: (container) => isPassed(ports.probes.result(uid, container, "readiness")),
     },
     waitingReason: (name) => worker.waiting.get(name),
     terminationText: (container) => ports.terminationTexts.of(container, uid),
@@ -57,6 +51,11 @@ export async function publishStatus(
   });
   ports.statuses.set(pod, shown);
   return status;
+}
+
+/** A container without such a probe has nothing to pass. */
+function isPassed(result: ProbeResult | undefined): boolean {
+  return result === undefined || result === "success";
 }
 
 /**

@@ -1,9 +1,10 @@
 import type { IdentifiedPod } from "./pod.ts";
+import type { EventReason } from "./reasons.ts";
 
-/** An event as Kubernetes users see it in `kubectl describe`. Reasons are listed in reasons.ts. */
+/** An event as Kubernetes users see it in `kubectl describe`. */
 export interface PodEvent {
   readonly type: "Normal" | "Warning";
-  readonly reason: string;
+  readonly reason: EventReason;
   readonly message: string;
   /** `spec.containers{name}` when the event is about one container. */
   readonly fieldPath?: string;

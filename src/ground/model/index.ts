@@ -72,6 +72,7 @@ export { describeProblem, isError, type Position, type Problem, type ProblemKind
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
 export { canonicalQuantity, formatOf, formatQuantity } from "./quantity-format.ts";
+export type { EventReason, ImageReason, RejectionReason, RetryReason, StartReason } from "./reasons.ts";
 export {
   addAmounts,
   amountsOf,

@@ -1,21 +1,13 @@
-/** Why a container has no image; what `kubectl get pod` shows in its STATUS column. */
-export type ImageErrorReason =
-  | "InvalidImageName"
-  | "ImageInspectError"
-  | "ErrImageNeverPull"
-  | "ErrImagePull"
-  | "ImagePullBackOff"
-  | "RegistryUnavailable"
-  | "SignatureValidationFailed";
+import type { ImageReason } from "../../ground/model/index.ts";
 
 /** The image cannot be had now. `reason` and `message` are the waiting state of the container. */
 export class ImageError extends Error {
   override readonly name = "ImageError";
-  readonly reason: ImageErrorReason;
+  readonly reason: ImageReason;
   /** When trying again can change anything; undefined: nothing says when. Wall-clock milliseconds. */
   readonly nextTryAt: number | undefined;
 
-  constructor(reason: ImageErrorReason, message: string, options: { cause?: unknown; nextTryAt?: number } = {}) {
+  constructor(reason: ImageReason, message: string, options: { cause?: unknown; nextTryAt?: number } = {}) {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.nextTryAt = options.nextTryAt;
@@ -26,7 +18,7 @@ export class ImageError extends Error {
 export function explainPullFailure(
   image: string,
   text: string,
-): { readonly reason: ImageErrorReason; readonly message: string } {
+): { readonly reason: ImageReason; readonly message: string } {
   for (const [reason, problem] of [
     ["RegistryUnavailable", "the registry is unavailable"],
     ["SignatureValidationFailed", "the signature validation failed"],

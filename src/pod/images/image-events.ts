@@ -1,5 +1,5 @@
 import { formatDuration } from "../../ground/base/index.ts";
-import type { PodEvent } from "../../ground/model/index.ts";
+import type { EventReason, PodEvent } from "../../ground/model/index.ts";
 
 /** The events users see about the image of a container, word for word the kubelet's. */
 export const imageEvents = {
@@ -26,11 +26,11 @@ export const imageEvents = {
 
 export type ImageEvent = Omit<PodEvent, "fieldPath">;
 
-function normal(reason: string, message: string): ImageEvent {
+function normal(reason: EventReason, message: string): ImageEvent {
   return { type: "Normal", reason, message };
 }
 
-function warning(reason: string, message: string): ImageEvent {
+function warning(reason: EventReason, message: string): ImageEvent {
   return { type: "Warning", reason, message };
 }
 

@@ -8,7 +8,7 @@ export {
 export { Credentials } from "./credentials.ts";
 export { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 export { ImageAgeFile, type ImageAgeStore } from "./image-ages.ts";
-export { ImageError, type ImageErrorReason } from "./image-error.ts";
+export { ImageError } from "./image-error.ts";
 export { type ImageFs, readImageFs } from "./image-fs.ts";
 export { ImageGc, type ImageGcPorts, type ImageGcSettings } from "./image-gc.ts";
 export {

@@ -1,9 +1,9 @@
 import { Backoff, type Clock } from "../../ground/base/index.ts";
-import type { ImageErrorReason } from "./image-error.ts";
+import type { ImageReason } from "../../ground/model/index.ts";
 
 /** A pull that failed: what is shown while it is not tried again. */
 export interface FailedPull {
-  readonly reason: ImageErrorReason;
+  readonly reason: ImageReason;
   readonly message: string;
 }
 

@@ -1,4 +1,4 @@
-import type { IdentifiedPod } from "../../ground/model/index.ts";
+import type { IdentifiedPod, RejectionReason } from "../../ground/model/index.ts";
 
 /** Whether this node takes a pod. The first handler that refuses, or can't tell yet, decides. */
 export class Admission {
@@ -21,7 +21,7 @@ export class Admission {
 
 export type AdmissionVerdict =
   | { readonly type: "admitted"; readonly preempts?: Preemption }
-  | { readonly type: "rejected"; readonly reason: string; readonly message: string }
+  | { readonly type: "rejected"; readonly reason: RejectionReason; readonly message: string }
   /** Something that the verdict rests on is not known yet: the pod waits, and is asked about again. */
   | { readonly type: "undecided"; readonly waitsFor: string };
 

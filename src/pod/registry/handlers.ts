@@ -1,10 +1,16 @@
 import { table } from "../../ground/base/index.ts";
-import { fullName, type IdentifiedPod, isSidecar, isStaticPod } from "../../ground/model/index.ts";
+import {
+  fullName,
+  type IdentifiedPod,
+  isSidecar,
+  isStaticPod,
+  type RejectionReason,
+} from "../../ground/model/index.ts";
 import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
 
 const admitted: AdmissionVerdict = { type: "admitted" };
 
-function rejected(reason: string, message: string): AdmissionVerdict {
+function rejected(reason: RejectionReason, message: string): AdmissionVerdict {
   return { type: "rejected", reason, message };
 }
 

@@ -213,7 +213,7 @@ export class PodRegistry {
     }
   }
 
-  #reject(pod: IdentifiedPod, { reason, message }: { readonly reason: string; readonly message: string }): void {
+  #reject(pod: IdentifiedPod, { reason, message }: Extract<AdmissionVerdict, { type: "rejected" }>): void {
     const uid = uidOf(pod);
     this.#pending.delete(uid);
     this.#rejected.add(uid);

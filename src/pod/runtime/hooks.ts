@@ -14,6 +14,7 @@ import {
   type ContainerId,
   containersOf,
   describePod,
+  type EventReason,
   fieldPathOf,
   type HTTPGetAction,
   type IdentifiedPod,
@@ -212,7 +213,7 @@ export class LifecycleHooks {
     }
   }
 
-  #warn({ pod, container }: HookRun, reason: string, message: string): void {
+  #warn({ pod, container }: HookRun, reason: EventReason, message: string): void {
     const kind = containersOf(pod).find((candidate) => candidate.container.name === container.name)?.kind ?? "regular";
     const fieldPath = fieldPathOf(kind, container.name);
     this.#ports.recordEvent(pod, { type: "Warning", reason, message, fieldPath });

@@ -6,6 +6,7 @@ import {
   type ContainerId,
   type ContainerKind,
   containersOf,
+  type EventReason,
   fieldPathOf,
   type IdentifiedPod,
   newestOf,
@@ -15,6 +16,7 @@ import {
   type RecordNodeEvent,
   type RecordPodEvent,
   type SandboxId,
+  type StartReason,
   uidOf,
 } from "../../ground/model/index.ts";
 import {
@@ -185,7 +187,13 @@ export class ContainerStarter {
     throw new StartError("PostStartHookError", failure);
   }
 
-  #failed(request: StartContainerRequest, reason: string, event: string, message: string, cause: unknown): StartError {
+  #failed(
+    request: StartContainerRequest,
+    reason: StartReason,
+    event: string,
+    message: string,
+    cause: unknown,
+  ): StartError {
     this.#event(request, "Warning", "Failed", event);
     return new StartError(reason, message, { cause });
   }
@@ -193,7 +201,7 @@ export class ContainerStarter {
   #event(
     { pod, kind, container }: StartContainerRequest,
     type: "Normal" | "Warning",
-    reason: string,
+    reason: EventReason,
     message: string,
   ): void {
     this.#ports.recordEvent(pod, { type, reason, message, fieldPath: fieldPathOf(kind, container.name) });

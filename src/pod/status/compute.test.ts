@@ -49,8 +49,8 @@ function conditionOf(podStatus: PodStatus, type: string): object {
   return { status: found?.status, reason: found?.reason, message: found?.message };
 }
 
-const waiting = { reason: "ErrImagePull", message: "no such image" };
-const crash = { reason: "CrashLoopBackOff", message: "back-off 10s restarting failed container=main pod=p" };
+const waiting = { reason: "ErrImagePull", message: "no such image" } as const;
+const crash = { reason: "CrashLoopBackOff", message: "back-off 10s restarting failed container=main pod=p" } as const;
 const never = testPod({ restartPolicy: "Never" });
 const onFailure = testPod({ restartPolicy: "OnFailure" });
 const two = (policy: string): IdentifiedPod =>
@@ -276,7 +276,7 @@ describe("container statuses", () => {
   });
 
   test("what containers wait for is cut to the pod's share", () => {
-    const waiting = { main: { reason: "ErrImagePull", message: "x".repeat(1_000_000) } };
+    const waiting = { main: { reason: "ErrImagePull", message: "x".repeat(1_000_000) } } as const;
     const container = first(status(testPod(), observedPod(), { waiting }).containerStatuses);
     assert.equal(container.state?.waiting?.message?.length, 64 * 1024);
   });

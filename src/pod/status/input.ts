@@ -1,4 +1,10 @@
-import type { IdentifiedPod, ObservedContainer, ObservedPod, PodStatus } from "../../ground/model/index.ts";
+import type {
+  IdentifiedPod,
+  ObservedContainer,
+  ObservedPod,
+  PodStatus,
+  StartReason,
+} from "../../ground/model/index.ts";
 
 /** All that a pod's status is computed from. */
 export interface StatusInput {
@@ -27,7 +33,7 @@ export interface ContainerFlags {
 }
 
 export interface WaitingReason {
-  readonly reason: string;
+  readonly reason: StartReason;
   readonly message: string;
 }
 

@@ -9,6 +9,7 @@ import {
   ownGraceSeconds,
   type PodContainer,
   type SandboxId,
+  type StartReason,
 } from "../../ground/model/index.ts";
 import { StartError } from "../runtime/index.ts";
 import type { WaitingReason } from "../status/index.ts";
@@ -23,7 +24,7 @@ const longestMessageBytes = 4 * 1024;
 
 /** What stood in the way, for the retry and for people who ask why. */
 export interface ApplyFailure {
-  readonly reason: string;
+  readonly reason: StartReason;
   readonly message: string;
   readonly nextTryAt: number;
 }

@@ -78,7 +78,12 @@ export async function syncRunning(
   const after = await observe(worker, pod, ports, signal);
   const ended = isTerminalPhase((await publishStatus(worker, pod, after, "wanted", ports)).phase);
   if (ended) return end(worker, pod, ports);
-  if (failures.length > 0) return retry(failures);
+  // The first that may be tried again decides when; the others are tried with it.
+  const [failure] = failures.toSorted((a, b) => a.nextTryAt - b.nextTryAt);
+  if (failure !== undefined) {
+    const { nextTryAt: at, reason, message } = failure;
+    return { type: "retry", at, reason, message };
+  }
   worker.failures = 0;
   return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
 }
@@ -214,10 +219,4 @@ function endByDeadline(worker: PodWorker, pod: IdentifiedPod, ports: WorkerPorts
     amendStatus: (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message }),
   });
   return { type: "again" };
-}
-
-/** The earliest moment at which one of the failed starts may be tried again. */
-function retry(failures: readonly ApplyFailure[]): SyncOutcome {
-  const [first] = failures.toSorted((a, b) => a.nextTryAt - b.nextTryAt);
-  return { type: "retry", at: first?.nextTryAt ?? 0, reason: first?.reason ?? "", message: first?.message ?? "" };
 }

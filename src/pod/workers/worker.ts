@@ -1,5 +1,5 @@
 import type { Timer } from "../../ground/base/index.ts";
-import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
+import type { IdentifiedPod, PodUid, RetryReason } from "../../ground/model/index.ts";
 import type { WaitingReason } from "../status/index.ts";
 import { type AllocatedResources, allocate, withAllocated } from "./allocated.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
@@ -136,4 +136,4 @@ export type SyncOutcome =
   | { readonly type: "settled" }
   /** Go on at once: the pod has moved to its next step. */
   | { readonly type: "again" }
-  | { readonly type: "retry"; readonly at: number; readonly reason: string; readonly message: string };
+  | { readonly type: "retry"; readonly at: number; readonly reason: RetryReason; readonly message: string };

@@ -149,7 +149,7 @@ test("another container, type, reason or message is another event", async () => 
     { fieldPath: "spec.containers{a}" },
     { fieldPath: "spec.containers{b}" },
     { type: "Warning" as const },
-    { reason: "Created" },
+    { reason: "Created" as const },
     { message: "other" },
   ]) {
     recorder.pod(pod, { ...started, ...change });

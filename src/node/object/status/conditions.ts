@@ -1,4 +1,4 @@
-import type { NodeCondition, RecordNodeEvent } from "../../../ground/model/index.ts";
+import type { EventReason, NodeCondition, RecordNodeEvent } from "../../../ground/model/index.ts";
 
 /** When and about which node; where a change of a condition is told. */
 export interface ConditionContext {
@@ -17,7 +17,7 @@ interface PressureWords {
 interface Words {
   readonly reason: string;
   readonly message: string;
-  readonly event: string;
+  readonly event: EventReason;
 }
 
 export const pressures: { readonly [name in "memory" | "disk" | "pid"]: PressureWords } = {
@@ -100,6 +100,6 @@ function joined(problems: readonly string[]): string {
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }
 
-export function statusEvent(nodeName: string, reason: string): Parameters<RecordNodeEvent>[0] {
+export function statusEvent(nodeName: string, reason: EventReason): Parameters<RecordNodeEvent>[0] {
   return { type: "Normal", reason, message: `Node ${nodeName} status is now: ${reason}` };
 }

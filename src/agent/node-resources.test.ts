@@ -9,7 +9,7 @@ import { silentLogger } from "../ground/base/index.ts";
 import { amountsOf, type Node, resourceField, wholeUnits } from "../ground/model/index.ts";
 import { nodeSettingsOf } from "../node/object/index.ts";
 import { StatusComputer } from "../node/object/status/compute.ts";
-import { predicatesHandler } from "../pod/registry/index.ts";
+import { nodeFitHandler } from "../pod/registry/index.ts";
 import { NodeResources } from "./node-resources.ts";
 
 const settings = [
@@ -42,7 +42,7 @@ for (const yaml of settings) {
     const { status } = await compute({ metadata: { name: "n" } });
     const shown = amountsOf(status?.allocatable);
     assert.deepEqual(resources.allocatable(), shown);
-    const admit = predicatesHandler({
+    const admit = nodeFitHandler({
       node: () => ({ node: { metadata: { name: "n" } }, isConfirmed: true }),
       allocatable: () => resources.allocatable(),
     });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
 import { ignoresTerm, runsForever } from "../beside/hollow/index.ts";
 import { amountsOf, type IdentifiedPod, type PodUid } from "../ground/model/index.ts";
-import { predicatesHandler } from "../pod/registry/index.ts";
+import { nodeFitHandler } from "../pod/registry/index.ts";
 
 function deleted(pod: IdentifiedPod, graceSeconds = 30): IdentifiedPod {
   const deletionTimestamp = "2026-01-01T00:00:00Z";
@@ -70,7 +70,7 @@ function asking(name: string, cpu: string, priority: number): IdentifiedPod {
 const shown = (node: TestEngine): readonly string[] =>
   node.engine.views.pods().map(({ metadata }) => metadata?.name ?? "");
 
-const crowded = predicatesHandler({
+const crowded = nodeFitHandler({
   node: () => ({ node: { metadata: { name: "n1" } }, isConfirmed: true }),
   allocatable: () => amountsOf({ pods: "10", cpu: "1" }),
 });

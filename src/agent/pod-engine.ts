@@ -186,14 +186,14 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
         reconsider();
         workers.wakeAll();
       }
-      settleUnclaimed();
+      stopOrphans();
     },
     onDone: metrics.runtime.onRelist,
   });
   /** Each by itself: an unwanted pod that can't be inspected must hold up nobody. */
-  const settler = new KeyedWorkers<PodUid>(scope, (uid, signal) => registry.settle(uid, signal));
-  const settleUnclaimed = (): void => {
-    for (const uid of registry.unclaimed()) settler.wake(uid);
+  const orphans = new KeyedWorkers<PodUid>(scope, (uid, signal) => registry.stopIfOrphaned(uid, signal));
+  const stopOrphans = (): void => {
+    for (const uid of registry.unclaimed()) orphans.wake(uid);
   };
   scope.spawn("runtime status", (signal) => runtimeStatus.run(signal));
   scope.spawn("relist", (signal) => relist.run(signal));
@@ -221,7 +221,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
       if (mux.allReady()) {
         log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
       }
-      settleUnclaimed();
+      stopOrphans();
     }
   });
   showNodeState(metrics.figures.main, {

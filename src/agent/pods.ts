@@ -13,8 +13,8 @@ import {
   groupsPolicyHandler,
   hostPortsHandler,
   type JudgingNode,
+  nodeFitHandler,
   osHandler,
-  predicatesHandler,
   sysctlHandler,
 } from "../pod/registry/index.ts";
 import {
@@ -219,7 +219,7 @@ export async function startPods(parts: AgentParts, scope: TaskScope): Promise<St
         ...(cluster === undefined
           ? []
           : [
-              predicatesHandler({
+              nodeFitHandler({
                 node: () => judgingNode(known),
                 allocatable: () => resources.allocatable(),
               }),

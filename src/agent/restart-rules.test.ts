@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
 import { amountsOf, type IdentifiedPod, type PodSpec, type PodUid } from "../ground/model/index.ts";
-import { type AdmissionHandler, hostPortsHandler, type JudgingNode, predicatesHandler } from "../pod/registry/index.ts";
+import { type AdmissionHandler, hostPortsHandler, type JudgingNode, nodeFitHandler } from "../pod/registry/index.ts";
 
 const node = { metadata: { name: "n1", labels: { disk: "ssd" } } };
 
@@ -12,7 +12,7 @@ class Knowledge {
   node: JudgingNode | undefined = { node, isConfirmed: true };
   cpu = "8";
   readonly handlers: readonly AdmissionHandler[] = [
-    predicatesHandler({
+    nodeFitHandler({
       node: () => this.node,
       allocatable: () => amountsOf({ pods: "100", cpu: this.cpu }),
     }),

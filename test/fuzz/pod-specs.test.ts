@@ -3,8 +3,8 @@ import { amountsOf } from "../../src/ground/model/index.ts";
 import {
   appArmorHandler,
   hostPortsHandler,
+  nodeFitHandler,
   osHandler,
-  predicatesHandler,
   sysctlHandler,
 } from "../../src/pod/registry/index.ts";
 import { enginePod, TestEngine } from "../support/test-engine.ts";
@@ -20,7 +20,7 @@ fuzzTest("odd pods end as their own failures; a good pod beside them starts, and
     source: "api",
     handlers: [
       sysctlHandler({ allowedUnsafe: [], kernelVersion: "6.1.0", normalName: (name) => name }),
-      predicatesHandler({
+      nodeFitHandler({
         node: () => ({ node, isConfirmed: true }),
         allocatable: () => amountsOf({ cpu: "4", memory: "8Gi", pods: "110" }),
       }),

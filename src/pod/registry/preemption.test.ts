@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testContainer, testPod } from "../../../test/support/pods.ts";
 import { amountsOf, type IdentifiedPod, type PodUid } from "../../ground/model/index.ts";
-import { predicatesHandler } from "./predicates.ts";
+import { nodeFitHandler } from "./admission-node-fit.ts";
 
 type Requests = Readonly<Record<string, string>>;
 
@@ -17,7 +17,7 @@ const guaranteed = (name: string, amounts: Requests, priority = 0): IdentifiedPo
 const bestEffort = (name: string, priority = 0): IdentifiedPod => pod(name, {}, priority);
 const critical = (requests: Requests): IdentifiedPod => burstable("critical", requests, 2_000_000_000);
 
-const handler = predicatesHandler({
+const handler = nodeFitHandler({
   node: () => ({
     node: { metadata: { name: "n1" }, spec: { taints: [{ key: "away", effect: "NoExecute" }] } },
     isConfirmed: true,

@@ -497,7 +497,7 @@ for (const [name, graces, wanted] of [
     const world = new World();
     world.inspect = () => observed("orphan", graces);
     world.registry.runtimeChanged(uid("orphan"), "orphan_default");
-    await world.registry.settle(uid("orphan"), never);
+    await world.registry.stopIfOrphaned(uid("orphan"), never);
     assert.deepEqual(world.workers.orphans, [`orphan_default ${wanted}`]);
     assert.deepEqual(world.registry.unclaimed(), []);
   });
@@ -509,11 +509,11 @@ test("no orphan: wanted ones, even those that wait, and those that a source may 
   for (const name of ["waits", "unnamed"]) world.registry.runtimeChanged(uid(name), `${name}_default`);
   world.assume([pod("waits")], { waits: "the API server" });
   world.mayStop = false;
-  for (const of of world.registry.unclaimed()) await world.registry.settle(of, never);
+  for (const of of world.registry.unclaimed()) await world.registry.stopIfOrphaned(of, never);
   assert.deepEqual(world.workers.orphans, []);
   assert.deepEqual(world.registry.unclaimed(), ["waits", "unnamed"]);
   world.mayStop = true;
-  for (const of of world.registry.unclaimed()) await world.registry.settle(of, never);
+  for (const of of world.registry.unclaimed()) await world.registry.stopIfOrphaned(of, never);
   assert.deepEqual(world.workers.orphans, ["unnamed_default 1"]);
 });
 
@@ -524,17 +524,17 @@ test("no orphan: one that is named while it is looked at", async () => {
     world.apply("ADD", pod("a"));
     return observed(of, [1]);
   };
-  await world.registry.settle(uid("a"), never);
+  await world.registry.stopIfOrphaned(uid("a"), never);
   assert.deepEqual([world.workers.orphans, world.taken], [[], ["a"]]);
 });
 
 test("an orphan that can't be inspected is tried again later; one that has gone by then is none", async () => {
   const world = new World();
   world.registry.runtimeChanged(uid("orphan"), "orphan_default");
-  await world.registry.settle(uid("orphan"), never);
+  await world.registry.stopIfOrphaned(uid("orphan"), never);
   assert.deepEqual(world.registry.unclaimed(), ["orphan"]);
   world.inspect = () => ({ ...observed("orphan", []), sandboxes: [] });
-  await world.registry.settle(uid("orphan"), never);
+  await world.registry.stopIfOrphaned(uid("orphan"), never);
   assert.deepEqual([world.registry.unclaimed(), world.workers.orphans], [[], []]);
 });
 
@@ -544,6 +544,6 @@ test("a refused pod that runs after all is an orphan", async () => {
   world.apply("ADD", pod("a"));
   world.inspect = (of) => observed(of, [2]);
   world.registry.runtimeChanged(uid("a"), "a_default");
-  await world.registry.settle(uid("a"), never);
+  await world.registry.stopIfOrphaned(uid("a"), never);
   assert.deepEqual(world.workers.orphans, ["a_default 2"]);
 });

@@ -132,7 +132,7 @@ export class PodRegistry {
     return this.#ports.isRuntimeKnown() && [...this.#pending.keys()].every((uid) => !this.#found.has(uid));
   }
 
-  /** What the runtime has and no worker does; `settle` decides about each. */
+  /** What the runtime has and no worker does; `stopIfOrphaned` decides about each. */
   unclaimed(): readonly PodUid[] {
     return [...this.#found.keys()];
   }
@@ -143,7 +143,7 @@ export class PodRegistry {
   }
 
   /** Stops a pod that nobody wants; call when a source has spoken and whenever the runtime was looked through. */
-  async settle(uid: PodUid, signal: AbortSignal): Promise<void> {
+  async stopIfOrphaned(uid: PodUid, signal: AbortSignal): Promise<void> {
     if (this.#isWanted(uid)) return;
     const { workers, log } = this.#ports;
     try {

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testContainer, testPod } from "../../../test/support/pods.ts";
 import { amountsOf, type IdentifiedPod, type Node, type PodSpec } from "../../ground/model/index.ts";
-import { predicatesHandler } from "./predicates.ts";
+import { nodeFitHandler } from "./admission-node-fit.ts";
 
 const node: Node = {
   metadata: { name: "n1", labels: { disk: "ssd", cores: "8" } },
   spec: { taints: [{ key: "maintenance", value: "yes", effect: "NoExecute" }] },
 };
 const tolerant: Partial<PodSpec> = { tolerations: [{ operator: "Exists" }] };
-const handler = predicatesHandler({
+const handler = nodeFitHandler({
   node: () => ({ node, isConfirmed: true }),
   allocatable: () => amountsOf({ pods: "3", cpu: "2", memory: "1Gi", "example.com/gpu": "1" }),
 });

@@ -26,7 +26,7 @@ export interface JudgingNode {
   readonly isConfirmed: boolean;
 }
 
-export interface PredicatePorts {
+export interface NodeFitPorts {
   /** Undefined while neither the API server has shown the Node nor is known to be out of reach. */
   readonly node: () => JudgingNode | undefined;
   /** What pods may use, how many of them there may be included. */
@@ -34,7 +34,7 @@ export interface PredicatePorts {
 }
 
 /** What the scheduler promised for this pod must still hold on this node. */
-export function predicatesHandler(ports: PredicatePorts): AdmissionHandler {
+export function nodeFitHandler(ports: NodeFitPorts): AdmissionHandler {
   return (pod, others) => {
     const known = ports.node();
     if (known === undefined && asksForNode(pod)) return { type: "undecided", waitsFor: "the Node" };

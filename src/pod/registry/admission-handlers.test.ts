@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { testContainer, testPod } from "../../../test/support/pods.ts";
 import type { IdentifiedPod } from "../../ground/model/index.ts";
 import { Admission, type AdmissionHandler } from "./admission.ts";
-import { appArmorHandler, groupsPolicyHandler, hostPortsHandler, osHandler, sysctlHandler } from "./handlers.ts";
+import {
+  appArmorHandler,
+  groupsPolicyHandler,
+  hostPortsHandler,
+  osHandler,
+  sysctlHandler,
+} from "./admission-handlers.ts";
 
 const sysctl = sysctlHandler({
   allowedUnsafe: ["net.core.*", "kernel.msgmax"],

@@ -38,7 +38,7 @@ export const hazards = [
       "connections/host/usage/":
         "files of the kernel's memory: two thirds cheaper than by threads, and they can't hang",
       "pod/probes/file-store.ts": "a small file of our own, once per pod, when it is taken over",
-      "pod/workers/pod-memory.ts": "a small file of our own, once per pod, when it is taken over",
+      "pod/workers/pod-checkpoint.ts": "a small file of our own, once per pod, when it is taken over",
     },
   },
   {

@@ -15,7 +15,7 @@ import {
   type SandboxContext,
 } from "../pod/runtime/index.ts";
 import { readVolumeFile } from "../pod/volumes/index.ts";
-import { PodMemoryFiles, type ProbesPort } from "../pod/workers/index.ts";
+import { PodCheckpointFiles, type ProbesPort } from "../pod/workers/index.ts";
 import { execThrough } from "./exec.ts";
 import { sandboxContextOf } from "./node-context.ts";
 import type { PodEngineParts } from "./pod-engine-parts.ts";
@@ -24,7 +24,7 @@ import { PodSetup } from "./pod-setup.ts";
 /** Everything by which pods are seen and acted upon; what decides about them is connected in pod-engine.ts. */
 export interface PodActions {
   readonly observer: PodObserver;
-  readonly memory: PodMemoryFiles;
+  readonly checkpoints: PodCheckpointFiles;
   readonly runtimeStatus: RuntimeStatus;
   readonly probes: Probes;
   readonly probesPort: ProbesPort;
@@ -40,7 +40,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
   const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
   const removal = new ContainerRemoval(logs, { runtime, log });
   const observer = new PodObserver({ runtime, clock });
-  const memory = new PodMemoryFiles({ podsDir, clock, scope, log: log.named("memory") });
+  const checkpoints = new PodCheckpointFiles({ podsDir, clock, scope, log: log.named("checkpoints") });
   const runtimeStatus = new RuntimeStatus({ runtime, clock, log, onChange: parts.onRuntimeChange });
   const exec = execThrough(runtime);
   const probes = new Probes({
@@ -86,7 +86,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
       );
       await removePodLogs(node.podLogsDir, (owner) => owner === uid, signal);
     },
-    forgetMemory: (uid) => memory.forget(uid),
+    forgetCheckpoint: (uid) => checkpoints.forget(uid),
     onGone: parts.onGone,
   });
   const sandboxContext = (pod: IdentifiedPod): SandboxContext => ({
@@ -149,7 +149,7 @@ export function buildPodActions(parts: PodEngineParts, scope: TaskScope): PodAct
     remove: (uid) => probes.remove(uid),
     result: (uid, container, kind) => probes.result(uid, container.name, kind, container.id),
   };
-  return { observer, memory, runtimeStatus, probes, probesPort, killer, setup, starter, removal };
+  return { observer, checkpoints, runtimeStatus, probes, probesPort, killer, setup, starter, removal };
 }
 
 function measuredCgroups({ cgroups, metrics, clock }: PodEngineParts): PodEngineParts["cgroups"] {

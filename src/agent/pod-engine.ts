@@ -56,7 +56,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     parts.onRuntimeChange();
   };
   const actions = buildPodActions({ ...parts, onRuntimeChange }, scope);
-  const { observer, memory, runtimeStatus, probes, killer, setup, starter, removal } = actions;
+  const { observer, checkpoints, runtimeStatus, probes, killer, setup, starter, removal } = actions;
   const gc = new ContainerGc(
     {
       ...logs,
@@ -97,7 +97,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     starter,
     killer,
     setup,
-    memory,
+    checkpoints,
     hashOf: containerHash,
     node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs() }),
     terminationTexts: new TerminationTexts({
@@ -125,7 +125,7 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
     clock,
     isRuntimeKnown: () => relist.lastSuccessAt !== undefined,
     mayStop: ({ sandboxes }) => mux.allReady() || isRefusedStaticPod(sandboxes[0]?.podSource, mux),
-    wasHere: (uid) => memory.load(uid).status !== undefined,
+    wasHere: (uid) => checkpoints.load(uid).status !== undefined,
     preempt: preempter({
       workers,
       recordEvent: recordPodEvent,

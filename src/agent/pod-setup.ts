@@ -63,7 +63,7 @@ export class PodSetup implements PodSetupPort {
 
   async removeContent(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#ports.removeFromRuntime(uid, signal);
-    await this.#ports.forgetMemory(uid);
+    await this.#ports.forgetCheckpoint(uid);
     await removePodDirectory(join(this.#ports.podsDir, uid));
     this.#ports.onGone(uid);
   }
@@ -98,6 +98,6 @@ export interface PodSetupPorts {
   /** Removes containers with their logs, then sandboxes. */
   readonly removeFromRuntime: (uid: PodUid, signal: AbortSignal) => Promise<void>;
   /** Resolves when nothing is written into the pod's directory any more. */
-  readonly forgetMemory: (uid: PodUid) => Promise<void>;
+  readonly forgetCheckpoint: (uid: PodUid) => Promise<void>;
   readonly onGone: (uid: PodUid) => void;
 }

@@ -24,17 +24,17 @@ export function allocate(pod: IdentifiedPod, before: AllocatedResources = {}): A
  */
 export function withAllocated(pod: IdentifiedPod, allocated: AllocatedResources): IdentifiedPod {
   const { initContainers, containers } = pod.spec;
-  const settle = (list: Containers): Containers =>
+  const withPromise = (list: Containers): Containers =>
     list.map((container) => {
       const resources = Object.hasOwn(allocated, container.name) ? allocated[container.name] : undefined;
       const isSame = resources === undefined || jsonEqual(resources, container.resources ?? {});
       return isSame ? container : { ...container, resources };
     });
-  const settled = settle(containers);
-  const settledInit = initContainers === undefined ? undefined : settle(initContainers);
+  const promised = withPromise(containers);
+  const promisedInit = initContainers === undefined ? undefined : withPromise(initContainers);
   const isSame = (a: Containers | undefined, b: Containers | undefined): boolean =>
     a === b || (a !== undefined && b !== undefined && a.every((container, index) => container === b[index]));
-  if (isSame(settled, containers) && isSame(settledInit, initContainers)) return pod;
-  const spec = { ...pod.spec, containers: settled };
-  return { ...pod, spec: settledInit === undefined ? spec : { ...spec, initContainers: settledInit } };
+  if (isSame(promised, containers) && isSame(promisedInit, initContainers)) return pod;
+  const spec = { ...pod.spec, containers: promised };
+  return { ...pod, spec: promisedInit === undefined ? spec : { ...spec, initContainers: promisedInit } };
 }

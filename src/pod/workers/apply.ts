@@ -19,7 +19,7 @@ import type { PodPlan } from "./plan.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { PodWorker } from "./worker.ts";
 
-/** What a runtime, a registry or a hook complains of ends in status, memory file and ledger: enough to read, no more. */
+/** What a runtime, a registry or a hook complains of ends in status, checkpoint and ledger: enough to read, no more. */
 const longestMessageBytes = 4 * 1024;
 
 /** What stood in the way, for the retry and for people who ask why. */

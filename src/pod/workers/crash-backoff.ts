@@ -1,6 +1,6 @@
 import { Backoff } from "../../ground/base/index.ts";
 import type { Container, IdentifiedPod, ObservedContainer } from "../../ground/model/index.ts";
-import type { PodMemory } from "./ports.ts";
+import type { PodCheckpoint } from "./ports.ts";
 
 /**
  * How long a container that ended must wait before it starts again: none the first time, then 10 s doubling to five
@@ -10,10 +10,10 @@ export class CrashBackoff {
   readonly #backoff: Backoff<string>;
   readonly #noticed = new Map<string, { readonly id: string; readonly at: number }>();
 
-  constructor(settings: { readonly initialMs: number; readonly maxMs: number }, memory: PodMemory["crashBackoff"]) {
+  constructor(settings: { readonly initialMs: number; readonly maxMs: number }, saved: PodCheckpoint["crashBackoff"]) {
     // One that has behaved for twice the longest wait starts over.
     this.#backoff = new Backoff({ ...settings, forgetMs: 2 * settings.maxMs });
-    for (const [key, { delayMs, updatedAt }] of Object.entries(memory ?? {})) {
+    for (const [key, { delayMs, updatedAt }] of Object.entries(saved ?? {})) {
       this.#backoff.restore(key, delayMs, updatedAt);
     }
   }
@@ -42,7 +42,7 @@ export class CrashBackoff {
     return now;
   }
 
-  snapshot(): NonNullable<PodMemory["crashBackoff"]> {
+  snapshot(): NonNullable<PodCheckpoint["crashBackoff"]> {
     return Object.fromEntries(this.#backoff.entries());
   }
 }

@@ -1,11 +1,11 @@
 // One serial worker per pod: lifecycle states, plan (pure), apply (effects).
-export { PodMemoryFiles } from "./pod-memory.ts";
+export { PodCheckpointFiles } from "./pod-checkpoint.ts";
 export type { PodState, TerminateRequest, TerminationCause } from "./pod-state.ts";
 export { PodWorkers } from "./pod-workers.ts";
 export type {
   KillerPort,
-  PodMemory,
-  PodMemoryPort,
+  PodCheckpoint,
+  PodCheckpointPort,
   PodObserverPort,
   PodSetupPort,
   ProbesPort,

@@ -199,7 +199,7 @@ export class PodWorkers {
     if (worker.type === "orphan") return this.#stepOfEnding(worker, worker.state, signal);
     const { state } = worker;
     if (state.step !== "running") return this.#stepOfEnding(worker, state, signal);
-    if (this.#mustWaitForNamesake(worker)) return { type: "settled" };
+    if (this.#mustWaitForNamesake(worker)) return { type: "idle" };
     return syncRunning({ worker, state, pod: worker.pod }, this.#ports, this.#toolsFor(worker), signal);
   }
 
@@ -215,7 +215,7 @@ export class PodWorkers {
         if (isUnwanted(state)) await this.#clear(worker, state, signal);
         if (this.#isOver(worker)) this.#leave(worker);
         this.#wakeNamesakes(worker);
-        return { type: "settled" };
+        return { type: "idle" };
     }
   }
 
@@ -309,7 +309,7 @@ export class PodWorkers {
   #schedule(worker: Worker, outcome: SyncOutcome): void {
     const { ledger } = this.#ports;
     switch (outcome.type) {
-      case "settled":
+      case "idle":
         worker.roundsInARow = 0;
         if (!this.#workers.has(worker.uid)) return;
         ledger.block(worker.uid, undefined);

@@ -25,7 +25,7 @@ export interface WorkerPorts {
   readonly starter: StarterPort;
   readonly killer: KillerPort;
   readonly setup: PodSetupPort;
-  readonly memory: PodMemoryPort;
+  readonly checkpoints: PodCheckpointPort;
   readonly hashOf: (container: Container) => string;
   readonly node: () => NodeFacts;
   readonly terminationTexts: TerminationTextsPort;
@@ -137,14 +137,14 @@ export interface PodSetupPort {
 }
 
 /** What a worker remembers across a restart of the agent. */
-export interface PodMemory {
+export interface PodCheckpoint {
   readonly status?: PodStatus;
   readonly allocated?: AllocatedResources;
   readonly crashBackoff?: Readonly<Record<string, { readonly delayMs: number; readonly updatedAt: number }>>;
 }
 
-export interface PodMemoryPort {
-  load(uid: PodUid): PodMemory;
+export interface PodCheckpointPort {
+  load(uid: PodUid): PodCheckpoint;
   /** Resolves when it would survive the end of the agent. */
-  save(uid: PodUid, memory: PodMemory): Promise<void>;
+  save(uid: PodUid, checkpoint: PodCheckpoint): Promise<void>;
 }

@@ -44,7 +44,7 @@ export async function publishStatus(
   const shown = withheldWhileRunning(status, input);
   const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
   // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
-  await ports.memory.save(uid, {
+  await ports.checkpoints.save(uid, {
     status: kept,
     allocated: worker.allocated,
     crashBackoff: worker.crashBackoff.snapshot(),

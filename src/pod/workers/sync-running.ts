@@ -45,7 +45,7 @@ export async function syncRunning(
 
   const plan = makePlan(worker, pod, observed, ports);
   if (state.isPrepared || isIdle(plan)) ports.setup.keep(pod);
-  if (isIdle(plan)) return { type: "settled" };
+  if (isIdle(plan)) return { type: "idle" };
   if (plan.killPod && plan.sandbox.type === "none") {
     return stopRemains({ worker, state, pod }, plan, observed, ports, signal);
   }
@@ -85,7 +85,7 @@ export async function syncRunning(
     return { type: "retry", at, reason, message };
   }
   worker.failures = 0;
-  return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "settled" };
+  return { type: startsAnything(makePlan(worker, pod, after, ports)) ? "again" : "idle" };
 }
 
 /**
@@ -106,7 +106,7 @@ async function stopRemains(
     return { type: "again" };
   }
   const isStopped = !observed.containers.some((each) => each.state === "running" || each.state === "unknown");
-  if (isStopped && !observed.sandboxes.some((each) => each.state === "ready")) return { type: "settled" };
+  if (isStopped && !observed.sandboxes.some((each) => each.state === "ready")) return { type: "idle" };
   move(worker, { type: "remainsStopped", remains: undefined });
   worker.failures++;
   const at = ports.clock.now() + errorBackoffMs(worker.failures);

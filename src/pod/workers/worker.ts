@@ -57,13 +57,13 @@ interface WorkerRecords {
 }
 
 export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts): PodWorker {
-  const memory = ports.memory.load(uid);
-  if (memory.status !== undefined) ports.statuses.restore(uid, memory.status);
+  const checkpoint = ports.checkpoints.load(uid);
+  if (checkpoint.status !== undefined) ports.statuses.restore(uid, checkpoint.status);
   return {
     type: "pod",
-    ...promised(pod, memory.allocated),
+    ...promised(pod, checkpoint.allocated),
     state: newlyRunning,
-    ...newRecords(uid, new CrashBackoff(ports.crashBackoff, memory.crashBackoff), ports),
+    ...newRecords(uid, new CrashBackoff(ports.crashBackoff, checkpoint.crashBackoff), ports),
   };
 }
 
@@ -72,7 +72,7 @@ export function newOrphanWorker(
   { fullName, graceSeconds }: { readonly fullName: string; readonly graceSeconds: number },
   ports: WorkerPorts,
 ): OrphanWorker {
-  const { crashBackoff } = ports.memory.load(uid);
+  const { crashBackoff } = ports.checkpoints.load(uid);
   return {
     type: "orphan",
     fullName,
@@ -133,7 +133,7 @@ export function promised(
 /** What a sync asks for next. */
 export type SyncOutcome =
   /** Nothing to do until something happens. */
-  | { readonly type: "settled" }
+  | { readonly type: "idle" }
   /** Go on at once: the pod has moved to its next step. */
   | { readonly type: "again" }
   | { readonly type: "retry"; readonly at: number; readonly reason: RetryReason; readonly message: string };

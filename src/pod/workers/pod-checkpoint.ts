@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 import { hasCode, type Logger, saveFile } from "../../ground/base/index.ts";
 import { isTerminalPhase, type PodStatus, type PodUid } from "../../ground/model/index.ts";
 import { LazySync, type LazySyncOptions } from "./lazy-sync.ts";
-import type { PodMemory, PodMemoryPort } from "./ports.ts";
+import type { PodCheckpoint, PodCheckpointPort } from "./ports.ts";
 
 /**
  * Keeps what must outlive the agent in the pod's directory: its last status and its back-off. The newest version
  * wins; a file that can't be read counts as empty, since everything in it can be learnt anew.
  */
-export class PodMemoryFiles implements PodMemoryPort {
+export class PodCheckpointFiles implements PodCheckpointPort {
   readonly #podsDir: string;
   readonly #log: Logger;
   readonly #sync: LazySync;
@@ -24,27 +24,27 @@ export class PodMemoryFiles implements PodMemoryPort {
     this.#sync = new LazySync(options);
   }
 
-  load(uid: PodUid): PodMemory {
+  load(uid: PodUid): PodCheckpoint {
     const path = this.#path(uid);
     try {
       const parsed: unknown = JSON.parse(readFileSync(path, "utf8"));
-      if (isObject(parsed)) return asMemory(parsed);
-      this.#log.warn("Ignoring a pod memory file that is not an object; the pod's past is lost", { path });
+      if (isObject(parsed)) return asCheckpoint(parsed);
+      this.#log.warn("Ignoring a pod checkpoint that is not an object; the pod's past is lost", { path });
     } catch (error) {
       if (!hasCode(error, "ENOENT")) {
-        this.#log.warn("Ignoring a pod memory file that can't be read; the pod's past is lost", { path, err: error });
+        this.#log.warn("Ignoring a pod checkpoint that can't be read; the pod's past is lost", { path, err: error });
       }
     }
     return {};
   }
 
   /** Resolves when it would survive the end of the agent, or could not be written, which the log tells. */
-  async save(uid: PodUid, memory: PodMemory): Promise<void> {
-    const text = JSON.stringify(memory);
+  async save(uid: PodUid, checkpoint: PodCheckpoint): Promise<void> {
+    const text = JSON.stringify(checkpoint);
     const earlier = this.#underWay.get(uid);
     if (this.#newest.get(uid) === text) return earlier;
     this.#newest.set(uid, text);
-    const write = this.#write(uid, text, isOver(memory), earlier);
+    const write = this.#write(uid, text, isOver(checkpoint), earlier);
     this.#underWay.set(uid, write);
     await write;
     if (this.#underWay.get(uid) === write) this.#underWay.delete(uid);
@@ -72,7 +72,9 @@ export class PodMemoryFiles implements PodMemoryPort {
       }
     } catch (error) {
       this.#newest.delete(uid);
-      this.#log.error("Could not save a pod's memory; a restart of the agent would forget its status", error, { path });
+      this.#log.error("Could not save a pod's checkpoint; a restart of the agent would forget its status", error, {
+        path,
+      });
     }
   }
 
@@ -85,14 +87,14 @@ export class PodMemoryFiles implements PodMemoryPort {
  * That a pod has ended must outlive a loss of power, or it would run again. What is said of a running pod (restarts,
  * when it started, its back-off) is worth a sync, but not a wait for one at every change.
  */
-function isOver({ status }: PodMemory): boolean {
+function isOver({ status }: PodCheckpoint): boolean {
   return isTerminalPhase(status?.phase);
 }
 
 type Unchecked = Readonly<Record<string, unknown>>;
 
 /** What is of the form it should have; the rest counts as not there, so that an odd file is no worse than none. */
-function asMemory({ status, allocated, crashBackoff }: Unchecked): PodMemory {
+function asCheckpoint({ status, allocated, crashBackoff }: Unchecked): PodCheckpoint {
   return {
     ...(isStatus(status) ? { status } : {}),
     ...(isAllocated(allocated) ? { allocated } : {}),
@@ -104,7 +106,7 @@ function isObject(value: unknown): value is Unchecked {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isAllocated(value: unknown): value is NonNullable<PodMemory["allocated"]> {
+function isAllocated(value: unknown): value is NonNullable<PodCheckpoint["allocated"]> {
   return isObject(value) && Object.values(value).every(isObject);
 }
 
@@ -122,7 +124,7 @@ function isStatus(value: unknown): value is PodStatus {
   });
 }
 
-function isBackoff(value: unknown): value is NonNullable<PodMemory["crashBackoff"]> {
+function isBackoff(value: unknown): value is NonNullable<PodCheckpoint["crashBackoff"]> {
   const isEntry = (entry: unknown): boolean =>
     isObject(entry) && Number.isFinite(entry["delayMs"]) && Number.isFinite(entry["updatedAt"]);
   return isObject(value) && Object.values(value).every(isEntry);

@@ -6,11 +6,11 @@ import { test } from "node:test";
 import { FakeClock, settleFiles } from "../../../test/support/fake-clock.ts";
 import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import type { PodUid } from "../../ground/model/index.ts";
-import { PodMemoryFiles } from "./pod-memory.ts";
+import { PodCheckpointFiles } from "./pod-checkpoint.ts";
 
 const uid = "uid-1" as PodUid;
 
-interface Surroundings {
+interface Context {
   readonly clock: FakeClock;
   /** What was synced, in order. */
   readonly synced: string[];
@@ -18,19 +18,19 @@ interface Surroundings {
   disk: (path: string) => Promise<void>;
 }
 
-async function withMemory(
-  work: (memory: PodMemoryFiles, podsDir: string, surroundings: Surroundings) => Promise<void>,
+async function withCheckpoints(
+  work: (checkpoints: PodCheckpointFiles, podsDir: string, context: Context) => Promise<void>,
 ): Promise<void> {
-  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-memory-"));
+  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-checkpoints-"));
   await using scope = new TaskScope();
   const clock = new FakeClock();
-  const surroundings: Surroundings = { clock, synced: [], disk: async () => {} };
+  const context: Context = { clock, synced: [], disk: async () => {} };
   const sync = async (path: string): Promise<void> => {
-    await surroundings.disk(path);
-    surroundings.synced.push(relative(podsDir, path));
+    await context.disk(path);
+    context.synced.push(relative(podsDir, path));
   };
   try {
-    await work(new PodMemoryFiles({ podsDir, clock, scope, log: silentLogger, sync }), podsDir, surroundings);
+    await work(new PodCheckpointFiles({ podsDir, clock, scope, log: silentLogger, sync }), podsDir, context);
   } finally {
     await scope.stop();
     await rm(podsDir, { recursive: true });
@@ -38,31 +38,31 @@ async function withMemory(
 }
 
 test("what was saved last is what the next run loads", () =>
-  withMemory(async (memory, podsDir) => {
-    assert.deepEqual(memory.load(uid), {});
-    await Promise.all(["Pending", "Running", "Succeeded"].map((phase) => memory.save(uid, { status: { phase } })));
-    assert.deepEqual(memory.load(uid), { status: { phase: "Succeeded" } });
+  withCheckpoints(async (checkpoints, podsDir) => {
+    assert.deepEqual(checkpoints.load(uid), {});
+    await Promise.all(["Pending", "Running", "Succeeded"].map((phase) => checkpoints.save(uid, { status: { phase } })));
+    assert.deepEqual(checkpoints.load(uid), { status: { phase: "Succeeded" } });
     assert.deepEqual(await readdir(join(podsDir, uid)), ["nodelet.json"]);
   }));
 
 test("a file that can't be read counts as empty", () =>
-  withMemory(async (memory, podsDir) => {
-    await memory.save(uid, { status: { phase: "Running" } });
+  withCheckpoints(async (checkpoints, podsDir) => {
+    await checkpoints.save(uid, { status: { phase: "Running" } });
     const file = join(podsDir, uid, "nodelet.json");
     for (const text of ["", "{", "null", "7", (await readFile(file, "utf8")).slice(0, -3)]) {
       await writeFile(file, text);
-      assert.deepEqual(memory.load(uid), {}, text);
+      assert.deepEqual(checkpoints.load(uid), {}, text);
     }
   }));
 
 test("nothing is written any more once a pod is forgotten", () =>
-  withMemory(async (memory, podsDir) => {
+  withCheckpoints(async (checkpoints, podsDir) => {
     for (let round = 0; round < 100; round++) {
-      const first = memory.save(uid, { status: { phase: "Running", message: String(round) } });
+      const first = checkpoints.save(uid, { status: { phase: "Running", message: String(round) } });
       // A different moment of the writing each time.
       for (let wait = 0; wait < round % 10; wait++) await new Promise((resolve) => setImmediate(resolve));
-      const second = memory.save(uid, { status: { phase: "Succeeded" } });
-      await memory.forget(uid);
+      const second = checkpoints.save(uid, { status: { phase: "Succeeded" } });
+      await checkpoints.forget(uid);
       await rm(join(podsDir, uid), { recursive: true, force: true });
       await Promise.all([first, second]);
       await settleFiles();
@@ -71,10 +71,10 @@ test("nothing is written any more once a pod is forgotten", () =>
   }));
 
 test("what is written of pods is synced with its names soon after, many changes at once", () =>
-  withMemory(async (memory, _podsDir, { clock, synced }) => {
+  withCheckpoints(async (checkpoints, _podsDir, { clock, synced }) => {
     const other = "uid-2" as PodUid;
     for (const message of ["first", "second"]) {
-      for (const pod of [uid, other]) await memory.save(pod, { status: { phase: "Running", message } });
+      for (const pod of [uid, other]) await checkpoints.save(pod, { status: { phase: "Running", message } });
     }
     assert.deepEqual(synced, [], "nobody waits for the disk");
     await clock.advance(5_000);
@@ -82,36 +82,36 @@ test("what is written of pods is synced with its names soon after, many changes 
     await clock.advance(60_000);
     assert.equal(clock.pendingTimers, 0, "nothing goes on when nothing is written");
     synced.length = 0;
-    await memory.save(other, { status: { phase: "Running", message: "third" } });
+    await checkpoints.save(other, { status: { phase: "Running", message: "third" } });
     await clock.advance(5_000);
     assert.deepEqual(synced, ["uid-2/nodelet.json", "uid-2", ""]);
   }));
 
 test("a disk that hangs holds up one sync, and no save; one that fails is tried with the next change", () =>
-  withMemory(async (memory, podsDir, surroundings) => {
-    const { clock, synced } = surroundings;
+  withCheckpoints(async (checkpoints, podsDir, context) => {
+    const { clock, synced } = context;
     let comeBack = (): void => {};
     const hanging = new Promise<void>((resolve) => {
       comeBack = resolve;
     });
     let underWay = 0;
-    surroundings.disk = async () => {
+    context.disk = async () => {
       underWay++;
       await hanging;
     };
-    for (let at = 0; at < 20; at++) await memory.save(`pod-${at}` as PodUid, { status: { phase: "Running" } });
+    for (let at = 0; at < 20; at++) await checkpoints.save(`pod-${at}` as PodUid, { status: { phase: "Running" } });
     await clock.advance(60_000);
-    await memory.save(uid, { status: { phase: "Running", message: "goes on" } });
-    assert.equal(memory.load(uid).status?.message, "goes on");
+    await checkpoints.save(uid, { status: { phase: "Running", message: "goes on" } });
+    assert.equal(checkpoints.load(uid).status?.message, "goes on");
     assert.equal(underWay, 1);
-    surroundings.disk = async () => {
+    context.disk = async () => {
       throw new Error("EIO");
     };
     comeBack();
     await clock.advance(60_000);
-    surroundings.disk = async () => {};
+    context.disk = async () => {};
     synced.length = 0;
-    await memory.save(uid, { status: { phase: "Running", message: "after that" } });
+    await checkpoints.save(uid, { status: { phase: "Running", message: "after that" } });
     await rm(join(podsDir, "pod-3"), { recursive: true });
     await clock.advance(60_000);
     assert.deepEqual(synced, ["uid-1/nodelet.json", "uid-1", ""]);

@@ -35,7 +35,7 @@ export async function startSources(
       allow: standalone ? ["configmaps", "secrets"] : [],
     },
   };
-  const checkpointDirectory = join(flags.rootDir, "nodelet", "manifests");
+  const lastGoodDirectory = join(flags.rootDir, "nodelet", "manifests");
   const portsFor = (source: "file" | "http"): SourcePorts => ({
     clock,
     log,
@@ -51,7 +51,7 @@ export async function startSources(
         ...settings,
         path: kubelet.staticPodPath,
         checkFrequencyMs: kubelet.fileCheckFrequencyMs,
-        checkpointDirectory,
+        lastGoodDirectory,
         adoption,
       },
       portsFor("file"),
@@ -65,7 +65,7 @@ export async function startSources(
         url: kubelet.staticPodURL,
         headers: kubelet.staticPodURLHeader,
         checkFrequencyMs: kubelet.httpCheckFrequencyMs,
-        checkpointDirectory,
+        lastGoodDirectory,
       },
       portsFor("http"),
     );

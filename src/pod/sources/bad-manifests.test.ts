@@ -48,7 +48,7 @@ test("200 spoilt manifests among good ones: the good pods go on, each bad one is
   const settings = {
     path: dir,
     checkFrequencyMs: 3_600_000,
-    checkpointDirectory: join(temporary.path, "saved"),
+    lastGoodDirectory: join(temporary.path, "saved"),
     nodeName: "n",
     references: { prevent: true, allow: [] },
   } as const;

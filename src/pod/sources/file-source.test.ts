@@ -40,7 +40,7 @@ async function startSource(
   const settings: FileSourceSettings = {
     path: dir,
     checkFrequencyMs: never,
-    checkpointDirectory: join(temporary.path, "saved"),
+    lastGoodDirectory: join(temporary.path, "saved"),
     nodeName: "n",
     references: { prevent: true, allow: [] },
     ...overrides,

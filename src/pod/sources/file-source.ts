@@ -1,14 +1,14 @@
 import { basename, dirname } from "node:path";
 import { aFewAtOnce, mapAtMost, messageOf, Pause } from "../../ground/base/index.ts";
 import type { IdentifiedPod, Problem } from "../../ground/model/index.ts";
-import { Checkpoints } from "./checkpoints.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
+import { LastGoodManifests } from "./last-good-manifests.ts";
+import type { StaticPodSettings } from "./make-static-pod.ts";
 import { isBroken, type ManifestFile, type ManifestFileReader, readManifestFiles } from "./manifest-file.ts";
 import { listManifests, type ManifestListing, stampOf } from "./manifest-listing.ts";
 import { resolveConflicts } from "./name-conflicts.ts";
 import type { SourcePorts } from "./ports.ts";
 import { ProblemReports } from "./problem-reports.ts";
-import type { StaticPodSettings } from "./static-pod.ts";
 import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 
 export interface FileSourceSettings extends StaticPodSettings {
@@ -17,7 +17,7 @@ export interface FileSourceSettings extends StaticPodSettings {
   /** How often everything is read again, in case the kernel's notices got lost or do not exist (network mounts). */
   readonly checkFrequencyMs: number;
   /** Where the last good version of each manifest is kept. */
-  readonly checkpointDirectory: string;
+  readonly lastGoodDirectory: string;
   /** Lets pods that another agent started from these files go on. */
   readonly adoption?: StaticPodAdoption;
 }
@@ -37,7 +37,7 @@ export class FileSource {
   readonly #ports: SourcePorts;
   readonly #path: string;
   readonly #reader: ManifestFileReader;
-  readonly #checkpoints: Checkpoints;
+  readonly #lastGood: LastGoodManifests;
   readonly #reports: ProblemReports;
   readonly #pause: Pause;
   /** Names in the watched directory that changed since the last scan. */
@@ -53,10 +53,10 @@ export class FileSource {
     this.#settings = settings;
     this.#ports = ports;
     this.#path = settings.path.replace(/(?<=.)\/+$/, "");
-    this.#checkpoints = new Checkpoints(settings.checkpointDirectory, "file", ports.log);
+    this.#lastGood = new LastGoodManifests(settings.lastGoodDirectory, "file", ports.log);
     this.#reader = {
       clock: ports.clock,
-      checkpoints: this.#checkpoints,
+      lastGood: this.#lastGood,
       settings,
       adoption: settings.adoption,
     };
@@ -176,17 +176,17 @@ export class FileSource {
     this.#delivered = wanted;
     for (const { path, good } of this.#files.values()) {
       const isNew = good !== undefined && wanted.get(path) === good.pod && (isFirst || before.get(path) !== good.pod);
-      if (isNew) await this.#checkpoints.save(path, good.manifest);
+      if (isNew) await this.#lastGood.save(path, good.manifest);
     }
-    if (isFirst) await this.#checkpoints.keepOnly(new Set(this.#files.keys()));
-    else for (const path of before.keys()) if (!this.#files.has(path)) await this.#checkpoints.remove(path);
+    if (isFirst) await this.#lastGood.keepOnly(new Set(this.#files.keys()));
+    else for (const path of before.keys()) if (!this.#files.has(path)) await this.#lastGood.remove(path);
   }
 
   /** What was saved by an earlier run tells which files had a pod then. */
   async #deliveredByEarlierRun(): Promise<ReadonlyMap<string, IdentifiedPod>> {
     const delivered = new Map<string, IdentifiedPod>();
     for (const { path, good } of this.#files.values()) {
-      if (good !== undefined && (await this.#checkpoints.has(path))) delivered.set(path, good.pod);
+      if (good !== undefined && (await this.#lastGood.has(path))) delivered.set(path, good.pod);
     }
     return delivered;
   }

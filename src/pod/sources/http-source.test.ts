@@ -43,7 +43,7 @@ async function startSource(first: Answer, overrides: Partial<HttpSourceSettings>
     url: server.url,
     headers: {},
     checkFrequencyMs: 40,
-    checkpointDirectory: join(temporary.path, "saved"),
+    lastGoodDirectory: join(temporary.path, "saved"),
     nodeName: "n",
     references: { prevent: true, allow: [] },
     ...overrides,

@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import { isAbort, messageOf } from "../../ground/base/index.ts";
 import { type IdentifiedPod, isError, maxManifestBytes, type Problem } from "../../ground/model/index.ts";
-import { Checkpoints } from "./checkpoints.ts";
 import { httpGet } from "./http-get.ts";
+import { LastGoodManifests } from "./last-good-manifests.ts";
+import type { StaticPodSettings } from "./make-static-pod.ts";
 import { podsOfManifest } from "./manifest-pods.ts";
 import type { SourcePorts } from "./ports.ts";
 import { ProblemReports } from "./problem-reports.ts";
-import type { StaticPodSettings } from "./static-pod.ts";
 
 export interface HttpSourceSettings extends StaticPodSettings {
   readonly url: string;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly checkFrequencyMs: number;
-  readonly checkpointDirectory: string;
+  readonly lastGoodDirectory: string;
 }
 
 const timeoutMs = 10_000;
@@ -25,7 +25,7 @@ const failuresLogged = 3;
 export class HttpSource {
   readonly #settings: HttpSourceSettings;
   readonly #ports: SourcePorts;
-  readonly #checkpoints: Checkpoints;
+  readonly #lastGood: LastGoodManifests;
   readonly #reports: ProblemReports;
   #lastBody: string | undefined;
   #delivered: readonly IdentifiedPod[] | undefined;
@@ -35,12 +35,12 @@ export class HttpSource {
   constructor(settings: HttpSourceSettings, ports: SourcePorts) {
     this.#settings = settings;
     this.#ports = ports;
-    this.#checkpoints = new Checkpoints(settings.checkpointDirectory, "http", ports.log);
+    this.#lastGood = new LastGoodManifests(settings.lastGoodDirectory, "http", ports.log);
     this.#reports = new ProblemReports(ports.reportProblem);
   }
 
   async run(signal: AbortSignal): Promise<never> {
-    await this.#checkpoints.keepOnly(new Set([this.#settings.url]));
+    await this.#lastGood.keepOnly(new Set([this.#settings.url]));
     for (;;) {
       await this.#check(signal);
       await this.#ports.clock.sleep(this.#settings.checkFrequencyMs, signal);
@@ -59,7 +59,7 @@ export class HttpSource {
     this.#lastBody = digest;
     if (body.byteLength === 0) {
       await this.#deliver([], signal);
-      await this.#checkpoints.remove(this.#settings.url);
+      await this.#lastGood.remove(this.#settings.url);
       this.#tell([error(`zero-length data received from ${this.#shownUrl()}`)]);
       return;
     }
@@ -71,7 +71,7 @@ export class HttpSource {
     }
     this.#tell(problems);
     await this.#deliver(pods, signal);
-    await this.#checkpoints.save(this.#settings.url, body);
+    await this.#lastGood.save(this.#settings.url, body);
   }
 
   /** The body of a good answer; anything else is a failure that changes nothing. */
@@ -100,7 +100,7 @@ export class HttpSource {
   /** After a restart of the agent, the pods of the last good answer are still wanted, although nobody says so now. */
   async #keepLastGood(signal: AbortSignal): Promise<void> {
     if (this.#delivered !== undefined) return;
-    const manifest = await this.#checkpoints.load(this.#settings.url);
+    const manifest = await this.#lastGood.load(this.#settings.url);
     if (manifest === undefined) return;
     const { pods, problems } = await podsOfManifest(manifest, this.#origin(), this.#settings);
     if (!problems.some(isError)) await this.#deliver(pods, signal);

@@ -9,10 +9,10 @@ export {
 } from "./host-namespaces.ts";
 export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
 export type { SourceChange } from "./known-pods.ts";
+export type { StaticPodSettings } from "./make-static-pod.ts";
 export type { NotificationMode, NotificationOf, PodNotification, PodSnapshot } from "./notifications.ts";
 export { isIdentified, OfflineFile } from "./offline-file.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";
 export type { ManifestReport, ReportProblem, SourcePorts } from "./ports.ts";
 export type { StartedPod } from "./started-pod.ts";
-export type { StaticPodSettings } from "./static-pod.ts";
 export { StaticPodAdoption } from "./static-pod-adoption.ts";

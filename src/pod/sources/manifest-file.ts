@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { aFewAtOnce, type Clock, mapAtMost } from "../../ground/base/index.ts";
 import { type IdentifiedPod, isError, type Problem } from "../../ground/model/index.ts";
-import type { Checkpoints } from "./checkpoints.ts";
+import type { LastGoodManifests } from "./last-good-manifests.ts";
+import type { StaticPodSettings } from "./make-static-pod.ts";
 import { readManifest, stampOf } from "./manifest-listing.ts";
 import { podsOfManifest } from "./manifest-pods.ts";
-import type { StaticPodSettings } from "./static-pod.ts";
 import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 
 /** What is known of one manifest file. */
@@ -24,7 +24,7 @@ export interface GoodVersion {
 
 export interface ManifestFileReader {
   readonly clock: Clock;
-  readonly checkpoints: Checkpoints;
+  readonly lastGood: LastGoodManifests;
   readonly settings: StaticPodSettings;
   readonly adoption: StaticPodAdoption | undefined;
 }
@@ -110,7 +110,7 @@ async function lastGood(
   reader: ManifestFileReader,
 ): Promise<GoodVersion | undefined> {
   if (known !== undefined) return known.good;
-  const manifest = await reader.checkpoints.load(path);
+  const manifest = await reader.lastGood.load(path);
   if (manifest === undefined) return undefined;
   const { pods } = await podsOfManifest(manifest, { source: "file", path }, reader.settings);
   // A version that is not in the file any more may only have been adopted earlier.

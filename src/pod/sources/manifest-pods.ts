@@ -10,7 +10,7 @@ import {
   type Problem,
   type Secret,
 } from "../../ground/model/index.ts";
-import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./static-pod.ts";
+import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./make-static-pod.ts";
 
 export interface ManifestPods {
   /** Empty when any problem is an error. */

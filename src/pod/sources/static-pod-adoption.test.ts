@@ -93,7 +93,7 @@ test("a manifest is adopted as it is found, and an edit makes it a new pod", asy
     {
       path: file,
       checkFrequencyMs: 3_600_000,
-      checkpointDirectory: join(directory.path, ".saved"),
+      lastGoodDirectory: join(directory.path, ".saved"),
       nodeName: "n",
       references: { prevent: true, allow: [] },
       adoption: new StaticPodAdoption([theirs], path, silentLogger),

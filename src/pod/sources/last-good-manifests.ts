@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
 
 /** One manifest as it was when it was last good. */
-interface Checkpoint {
+interface SavedManifest {
   readonly source: "file" | "http";
   /** Path or URL. */
   readonly place: string;
@@ -13,24 +13,24 @@ interface Checkpoint {
 
 /**
  * The last good version of every manifest, on disk. A manifest that is found broken when the agent starts may have
- * a running pod: what that pod was made from is known from here. Losing a checkpoint costs that knowledge and nothing
+ * a running pod: what that pod was made from is known from here. Losing a file costs that knowledge and nothing
  * else, so trouble with the disk is logged and not raised.
  */
-export class Checkpoints {
+export class LastGoodManifests {
   readonly #directory: string;
-  readonly #source: Checkpoint["source"];
+  readonly #source: SavedManifest["source"];
   readonly #log: Logger;
 
-  constructor(directory: string, source: Checkpoint["source"], log: Logger) {
+  constructor(directory: string, source: SavedManifest["source"], log: Logger) {
     this.#directory = directory;
     this.#source = source;
     this.#log = log;
   }
 
   async load(place: string): Promise<Uint8Array | undefined> {
-    const checkpoint = await this.#read(this.#pathOf(place));
-    if (checkpoint?.place !== place) return undefined;
-    return Buffer.from(checkpoint.manifest);
+    const saved = await this.#read(this.#pathOf(place));
+    if (saved?.place !== place) return undefined;
+    return Buffer.from(saved.manifest);
   }
 
   async has(place: string): Promise<boolean> {
@@ -40,10 +40,10 @@ export class Checkpoints {
   async save(place: string, manifest: Uint8Array): Promise<void> {
     const path = this.#pathOf(place);
     const text = Buffer.from(manifest).toString();
-    const checkpoint: Checkpoint = { source: this.#source, place, manifest: text };
+    const saved: SavedManifest = { source: this.#source, place, manifest: text };
     try {
       if ((await this.#read(path))?.manifest === text) return;
-      await savePrivateFile(path, JSON.stringify(checkpoint));
+      await savePrivateFile(path, JSON.stringify(saved));
     } catch (error) {
       this.#log.error("Cannot save the last good version of a manifest", error, { manifest: place, path });
     }
@@ -59,8 +59,8 @@ export class Checkpoints {
   async keepOnly(places: ReadonlySet<string>): Promise<void> {
     const names = await readdir(this.#directory).catch(() => []);
     for (const name of names) {
-      const checkpoint = await this.#read(join(this.#directory, name));
-      if (checkpoint?.source === this.#source && !places.has(checkpoint.place)) await this.remove(checkpoint.place);
+      const saved = await this.#read(join(this.#directory, name));
+      if (saved?.source === this.#source && !places.has(saved.place)) await this.remove(saved.place);
     }
   }
 
@@ -68,10 +68,10 @@ export class Checkpoints {
     return join(this.#directory, `${createHash("sha256").update(`${this.#source}:${place}`).digest("hex")}.json`);
   }
 
-  async #read(path: string): Promise<Checkpoint | undefined> {
+  async #read(path: string): Promise<SavedManifest | undefined> {
     try {
       const found: unknown = JSON.parse(await readFile(path, "utf8"));
-      return isCheckpoint(found) ? found : undefined;
+      return isSavedManifest(found) ? found : undefined;
     } catch (error) {
       this.#log.debug(4, "No last good version of a manifest", { path, reason: messageOf(error) });
       return undefined;
@@ -79,8 +79,8 @@ export class Checkpoints {
   }
 }
 
-function isCheckpoint(value: unknown): value is Checkpoint {
+function isSavedManifest(value: unknown): value is SavedManifest {
   if (typeof value !== "object" || value === null) return false;
-  const { source, place, manifest } = value as Partial<Record<keyof Checkpoint, unknown>>;
+  const { source, place, manifest } = value as Partial<Record<keyof SavedManifest, unknown>>;
   return (source === "file" || source === "http") && typeof place === "string" && typeof manifest === "string";
 }

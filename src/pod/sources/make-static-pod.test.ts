@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeProblem, type Pod } from "../../ground/model/index.ts";
-import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./static-pod.ts";
+import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./make-static-pod.ts";
 
 const settings: StaticPodSettings = { nodeName: "Node-1", references: { prevent: true, allow: [] } };
 const file: ManifestOrigin = { source: "file", path: "/etc/pods/web.yaml" };

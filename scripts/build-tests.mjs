@@ -4,11 +4,10 @@ import { readFileSync, rmSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { bundling, ownProcesses } from "./bundling.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const outdir = join(root, "node_modules", ".cache", "nodelet", "tests");
-/** Modules that run as processes of their own, found beside the file that starts them. */
-const ownProcesses = ["src/ground/model/manifest-process.ts", "src/pod/volumes/apart/file-process.ts"];
 
 /** Files find fixtures and programs by their own place, which must stay that of the source. */
 const keepPlaces = {
@@ -37,15 +36,8 @@ export async function buildTests(files) {
       ...ownProcesses.map((file) => ({ in: file, out: basename(file, ".ts") })),
     ],
     outdir,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    outExtension: { ".js": ".mjs" },
-    platform: "node",
-    target: "node20",
+    ...bundling,
     packages: "external",
-    sourcemap: "linked",
-    logLevel: "warning",
     plugins: [keepPlaces],
   });
   return new Map(files.map((file) => [relative(root, join(outdir, file.replace(/\.(?:ts|mjs)$/, ".mjs"))), file]));

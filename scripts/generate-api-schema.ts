@@ -1,31 +1,15 @@
 // Turns the Kubernetes OpenAPI definitions of what the local API server stores into a compact table: the fields of each
 // type, and how patches merge them.
 // Usage: npm run generate:api-schema -- DEFINITIONS.json
-import { readFileSync, writeFileSync } from "node:fs";
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema;
-  readonly "x-kubernetes-patch-strategy"?: string;
-  readonly "x-kubernetes-patch-merge-key"?: string;
-  readonly "x-kubernetes-list-type"?: string;
-  readonly "x-kubernetes-list-map-keys"?: readonly string[];
-  readonly "x-kubernetes-map-type"?: string;
-}
+import { writeFileSync } from "node:fs";
+import { readDefinitions, type Schema, tableType } from "./openapi.ts";
 
 const outputPath = "src/beside/localapi/gen/schema.ts";
 const packages = ["apps", "authentication", "authorization", "autoscaling", "batch", "certificates", "coordination"];
 packages.push("core", "discovery", "events", "node", "policy", "resource", "scheduling", "storage");
 const roots = packages.map((name) => `io.k8s.api.${name}.v1.`);
 
-const source = process.argv[2];
-if (source === undefined) throw new Error("usage: npm run generate:api-schema -- DEFINITIONS.json");
-const { definitions } = JSON.parse(readFileSync(source, "utf8")) as { definitions: Record<string, Schema> };
+const definitions = readDefinitions("generate:api-schema");
 
 const scalars: Readonly<Record<string, string>> = {
   "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
@@ -47,30 +31,11 @@ function reference(definition: string): string {
   types.set(name, "");
   const required = new Set(schema.required);
   const fields = Object.entries(schema.properties ?? {}).map(
-    ([key, property]) => `${key}${required.has(key) ? "!" : ""}:${typeOf(property)}${mergeRules(property)}`,
+    ([key, property]) =>
+      `${key}${required.has(key) ? "!" : ""}:${tableType(property, reference)}${mergeRules(property)}`,
   );
   types.set(name, [...(schema["x-kubernetes-map-type"] === "atomic" ? ["~atomic"] : []), ...fields].join(" "));
   return name;
-}
-
-function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return reference(schema.$ref.replace("#/definitions/", ""));
-  switch (schema.type) {
-    case "string":
-      return schema.format === "byte" ? "bytes" : "string";
-    case "integer":
-      return schema.format ?? "int64";
-    case "number":
-      return "number";
-    case "boolean":
-      return "boolean";
-    case "array":
-      return `[]${typeOf(schema.items ?? {})}`;
-    case "object":
-      return schema.additionalProperties === undefined ? "any" : `{}${typeOf(schema.additionalProperties)}`;
-    default:
-      return "any";
-  }
 }
 
 function mergeRules(schema: Schema): string {

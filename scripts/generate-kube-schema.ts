@@ -1,24 +1,13 @@
 // Turns the part of the Kubernetes OpenAPI definitions that manifests on disk may use into a compact table of fields
 // and types, for checking manifests at run time.
 // Usage: npm run generate:kube-schema -- DEFINITIONS.json
-import { readFileSync, writeFileSync } from "node:fs";
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema;
-}
+import { writeFileSync } from "node:fs";
+import { readDefinitions, tableType } from "./openapi.ts";
 
 const outputPath = "src/ground/model/kube/gen/schema.ts";
 const roots = ["Pod", "PodList", "ConfigMap", "Secret"].map((kind) => `io.k8s.api.core.v1.${kind}`);
 
-const source = process.argv[2];
-if (source === undefined) throw new Error("usage: npm run generate:kube-schema -- DEFINITIONS.json");
-const { definitions } = JSON.parse(readFileSync(source, "utf8")) as { definitions: Record<string, Schema> };
+const definitions = readDefinitions("generate:kube-schema");
 
 const scalars: Readonly<Record<string, string>> = {
   Quantity: "quantity",
@@ -39,28 +28,10 @@ function reference(definition: string): string {
   definitionOf.set(name, definition);
   const { properties = {}, required = [] } = definitions[definition] ?? {};
   const fields = Object.entries(properties).map(
-    ([key, property]) => `${key}${required.includes(key) ? "!" : ""}:${typeOf(property)}`,
+    ([key, property]) => `${key}${required.includes(key) ? "!" : ""}:${tableType(property, reference)}`,
   );
   types.set(name, fields.join(" "));
   return name;
-}
-
-function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return reference(schema.$ref.replace("#/definitions/", ""));
-  switch (schema.type) {
-    case "string":
-      return schema.format === "byte" ? "bytes" : "string";
-    case "integer":
-      return schema.format ?? "int64";
-    case "boolean":
-      return "boolean";
-    case "array":
-      return `[]${typeOf(schema.items ?? {})}`;
-    case "object":
-      return `{}${typeOf(schema.additionalProperties ?? {})}`;
-    default:
-      return "any";
-  }
 }
 
 for (const root of roots) reference(root);

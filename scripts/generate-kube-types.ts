@@ -1,16 +1,7 @@
 // Turns the Kubernetes OpenAPI definitions into plain TypeScript interfaces (types only, no run-time cost).
 // Usage: npm run generate:kube -- DEFINITIONS.json
-import { readFileSync, writeFileSync } from "node:fs";
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema;
-}
+import { writeFileSync } from "node:fs";
+import { definitionIn, readDefinitions, type Schema } from "./openapi.ts";
 
 const outputPath = "src/ground/model/kube/gen/types.ts";
 
@@ -35,7 +26,7 @@ function typeName(definition: string): string {
 }
 
 function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return typeName(schema.$ref.replace("#/definitions/", ""));
+  if (schema.$ref !== undefined) return typeName(definitionIn(schema.$ref));
   switch (schema.type) {
     case "string":
       return schema.format === "int-or-string" ? "string | number" : "string";
@@ -67,9 +58,7 @@ function declaration(name: string, schema: Schema): string {
   return `export interface ${name} {\n${lines.join("\n")}\n}\n`;
 }
 
-const source = process.argv[2];
-if (source === undefined) throw new Error("usage: npm run generate:kube -- DEFINITIONS.json");
-const { definitions } = JSON.parse(readFileSync(source, "utf8")) as { definitions: Record<string, Schema> };
+const definitions = readDefinitions("generate:kube");
 const seen = new Map<string, string>();
 const declarations: string[] = [];
 for (const [definition, schema] of Object.entries(definitions)) {

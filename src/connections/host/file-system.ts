@@ -1,3 +1,4 @@
+import type { BigIntStatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 
 /** How full a file system is, in the terms of the stats API. */
@@ -11,9 +12,15 @@ export interface FileSystemUsage {
   readonly inodesUsed: bigint;
 }
 
+type FileSystemFigures = Pick<BigIntStatsFs, "bsize" | "blocks" | "bfree" | "bavail" | "files" | "ffree">;
+
 /** The file system that holds the path. */
 export async function readFileSystem(path: string): Promise<FileSystemUsage> {
-  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path, { bigint: true });
+  return fileSystemUsage(await statfs(path, { bigint: true }));
+}
+
+/** What the kernel's figures mean, whoever asked it for them. */
+export function fileSystemUsage({ bsize, blocks, bfree, bavail, files, ffree }: FileSystemFigures): FileSystemUsage {
   return {
     capacityBytes: blocks * bsize,
     availableBytes: bavail * bsize,

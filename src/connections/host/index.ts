@@ -2,7 +2,7 @@
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";
-export { type FileSystemUsage, readFileSystem } from "./file-system.ts";
+export { type FileSystemUsage, fileSystemUsage, readFileSystem } from "./file-system.ts";
 export { followOnDisks, foreignMountOf } from "./foreign-mounts.ts";
 export {
   type DirectoryEntry,

@@ -25,6 +25,7 @@ export { lingering } from "./lingering-signal.ts";
 export { type LogFields, type Logger, silentLogger } from "./log.ts";
 export { toDescriptor } from "./log-stream.ts";
 export { defaultLogSettings, type LogSettings, LogWriter } from "./log-writer.ts";
+export { type Outcome, outcomeOf } from "./outcome.ts";
 export { inOwnProcess } from "./own-process.ts";
 export { Pause } from "./pause.ts";
 export { type ProgramCommand, ProgramError, runProgram, runToEnd } from "./run-program.ts";

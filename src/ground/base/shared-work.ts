@@ -1,3 +1,4 @@
+import { type Outcome, outcomeOf } from "./outcome.ts";
 import { onAbort } from "./signals.ts";
 
 /**
@@ -35,7 +36,7 @@ export class SharedWork<Key, Result> {
     const run: Run<Result> = {
       controller,
       waiters: 0,
-      ended: settle(work, controller.signal).then((outcome) => {
+      ended: outcomeOf(work, controller.signal).then((outcome) => {
         this.#forget(key, run);
         return outcome;
       }),
@@ -54,19 +55,4 @@ interface Run<Result> {
   waiters: number;
   /** Never rejects: a failure is an outcome, so that nobody has to be listening. */
   readonly ended: Promise<Outcome<Result>>;
-}
-
-type Outcome<Result> =
-  | { readonly type: "done"; readonly result: Result }
-  | { readonly type: "failed"; readonly error: unknown };
-
-async function settle<Result>(
-  work: (signal: AbortSignal) => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Outcome<Result>> {
-  try {
-    return { type: "done", result: await work(signal) };
-  } catch (error) {
-    return { type: "failed", error };
-  }
 }

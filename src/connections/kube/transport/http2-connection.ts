@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Socket } from "node:net";
-import { type Clock, destroySession, messageOf, type Timer } from "../../../ground/base/index.ts";
+import { type Clock, destroySession, messageOf, onAbort, type Timer } from "../../../ground/base/index.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
 import { type Http2State, newlyOpen, nextHttp2State } from "./http2-state.ts";
 
@@ -81,19 +81,18 @@ export class Http2Connection implements Connection {
         return reject(this.#failure(error, "no"));
       }
       this.#streams.add(stream);
-      const onAbort = (): void => {
+      const aborting = onAbort(signal, () => {
         reject(signal.reason);
         stream.close(constants.NGHTTP2_CANCEL);
         // Data that nobody will read any more would hold the stream open.
         stream.destroy();
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
+      });
       let broken: Error | undefined;
       stream.on("error", (error) => {
         broken = error;
       });
       stream.on("close", () => {
-        signal.removeEventListener("abort", onAbort);
+        aborting[Symbol.dispose]();
         this.#streams.delete(stream);
         if (this.#state.step === "retiring" && this.#streams.size === 0) this.#closeSession();
         const unseen = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || stream.id === undefined;

@@ -1,5 +1,5 @@
 import type { ImageService, RuntimeService } from "../../../connections/cri/index.ts";
-import type { CgroupReader, Machine } from "../../../connections/host/index.ts";
+import type { CgroupReader, FileSystemUsage, Machine } from "../../../connections/host/index.ts";
 import type { Clock } from "../../../ground/base/index.ts";
 import type { CgroupNaming, ObservedPod, PodUid } from "../../../ground/model/index.ts";
 
@@ -24,14 +24,7 @@ export interface StatsPorts {
 /** One volume of a pod, as the volume engine measures it. */
 export interface MeasuredVolume {
   readonly name: string;
-  readonly usage: {
-    readonly capacityBytes: bigint;
-    readonly availableBytes: bigint;
-    readonly usedBytes: bigint;
-    readonly inodes: bigint;
-    readonly inodesFree: bigint;
-    readonly inodesUsed: bigint;
-  };
+  readonly usage: FileSystemUsage;
   /** The claim that it came through. */
   readonly claim: { readonly namespace: string; readonly name: string } | undefined;
   /** It takes the node's own disk, and counts as the pod's use of that. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { foreignMountOf, readFileSystem } from "../../../connections/host/index.ts";
+import { fileSystemUsage, foreignMountOf, readFileSystem } from "../../../connections/host/index.ts";
 import { type Clock, FairLimiter, LinkedSignal, unlessAborted } from "../../../ground/base/index.ts";
 import { type MountWork, mountWorkHere } from "../mounting/unmount.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
@@ -233,20 +233,6 @@ function startStat(path: string): Begun<VolumeUsage> {
   return { child, answer };
 }
 
-function usageFrom([
-  size = 0n,
-  blocks = 0n,
-  free = 0n,
-  available = 0n,
-  files = 0n,
-  filesFree = 0n,
-]: bigint[]): VolumeUsage {
-  return {
-    capacityBytes: blocks * size,
-    availableBytes: available * size,
-    usedBytes: (blocks - free) * size,
-    inodes: files,
-    inodesFree: filesFree,
-    inodesUsed: files - filesFree,
-  };
+function usageFrom([bsize = 0n, blocks = 0n, bfree = 0n, bavail = 0n, files = 0n, ffree = 0n]: bigint[]): VolumeUsage {
+  return fileSystemUsage({ bsize, blocks, bfree, bavail, files, ffree });
 }

@@ -1,4 +1,4 @@
-import { type Clock, unlessAborted, withDeadline } from "../../../ground/base/index.ts";
+import { type Clock, type Outcome, outcomeOf, unlessAborted, withDeadline } from "../../../ground/base/index.ts";
 
 // A look that took no longer costs too little to be kept.
 const cheapMs = 100;
@@ -48,7 +48,7 @@ export class PacedLooks<Result> {
   #join(work: (signal: AbortSignal) => Promise<Result>): Promise<Outcome<Result>> {
     if (this.#running !== undefined) return this.#running;
     const startedAt = this.#clock.monotonic();
-    this.#running = settle(work, this.#ending.signal).then((outcome) => {
+    this.#running = outcomeOf(work, this.#ending.signal).then((outcome) => {
       this.#running = undefined;
       const now = this.#clock.monotonic();
       const tookMs = now - startedAt;
@@ -57,20 +57,5 @@ export class PacedLooks<Result> {
       return outcome;
     });
     return this.#running;
-  }
-}
-
-type Outcome<Result> =
-  | { readonly type: "done"; readonly result: Result }
-  | { readonly type: "failed"; readonly error: unknown };
-
-async function settle<Result>(
-  work: (signal: AbortSignal) => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Outcome<Result>> {
-  try {
-    return { type: "done", result: await work(signal) };
-  } catch (error) {
-    return { type: "failed", error };
   }
 }

@@ -1,0 +1,14 @@
+// How everything is bundled, the agent as well as the tests.
+/** Modules that run as processes of their own, found beside the file that starts them. */
+export const ownProcesses = ["src/ground/model/manifest-process.ts", "src/pod/volumes/apart/file-process.ts"];
+
+export const bundling = {
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  outExtension: { ".js": ".mjs" },
+  platform: "node",
+  target: "node20",
+  sourcemap: "linked",
+  logLevel: "warning",
+};

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
@@ -90,6 +90,35 @@ test("the hosts file is readable by all, and rewritten in place for containers t
     await writeHostsFile(path, examplePod(), { podIps: ["10.1.0.3"], hostname });
     assert.equal((await stat(path)).ino, ino);
     assert.match(await readFile(path, "utf8"), /\n10\.1\.0\.3\tweb\n$/);
+  });
+});
+
+test("a hosts file that is as it should be is left alone, and one that a container wrote to is not", async () => {
+  await inTemporaryDirectory(async (directory) => {
+    const path = join(directory, "etc-hosts");
+    const inputs = { podIps: ["10.1.0.2"], hostname: { hostname: "web", domain: "" } };
+    await writeHostsFile(path, examplePod(), inputs);
+    const content = await readFile(path, "utf8");
+    await utimes(path, 1, 1);
+    await writeHostsFile(path, examplePod(), inputs);
+    assert.equal((await stat(path)).mtimeMs, 1_000);
+    await writeFile(path, content.replace("10.1.0.2", "10.1.0.9"));
+    await writeHostsFile(path, examplePod(), inputs);
+    assert.equal(await readFile(path, "utf8"), content);
+  });
+});
+
+test("a hosts file that a container made very long is not read", async () => {
+  await inTemporaryDirectory(async (directory) => {
+    const path = join(directory, "etc-hosts");
+    const inputs = { podIps: ["10.1.0.2"], hostname: { hostname: "web", domain: "" } };
+    await writeHostsFile(path, examplePod(), inputs);
+    // It takes no room on the disk, so no limit of storage sees it either.
+    await truncate(path, 300_000_000);
+    const before = process.resourceUsage().maxRSS;
+    await writeHostsFile(path, examplePod(), inputs);
+    assert.ok(process.resourceUsage().maxRSS - before < 100_000);
+    assert.match(await readFile(path, "utf8"), /\n10\.1\.0\.2\tweb\n$/);
   });
 });
 

@@ -1,4 +1,4 @@
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { chmod, open, readFile, writeFile } from "node:fs/promises";
 import type { Container, HostAlias, IdentifiedPod } from "../../../ground/model/index.ts";
 import type { PodHostname } from "./hostname.ts";
 
@@ -24,15 +24,19 @@ export async function writeHostsFile(path: string, pod: IdentifiedPod, inputs: H
     pod.spec.hostNetwork === true
       ? nodeHosts(await readFile(inputs.nodeHostsPath ?? hostsPath, "utf8"), pod.spec.hostAliases)
       : managedHosts(inputs.podIps, inputs.hostname, pod.spec.hostAliases);
-  if (content !== (await presentContent(path))) await writeFile(path, content);
+  if (!(await holds(path, Buffer.from(content)))) await writeFile(path, content);
   await chmod(path, worldReadable);
 }
 
-async function presentContent(path: string): Promise<string | undefined> {
+/** Containers can write to the file, and make it as long as they like: no more of it is read than is to be there. */
+async function holds(path: string, content: Buffer): Promise<boolean> {
   try {
-    return await readFile(path, "utf8");
+    await using file = await open(path, "r");
+    if ((await file.stat()).size !== content.length) return false;
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(content.length), 0, content.length, 0);
+    return bytesRead === content.length && buffer.equals(content);
   } catch {
-    return undefined;
+    return false;
   }
 }
 

@@ -7,7 +7,7 @@ import { type IdentifiedPod, isSidecar } from "../../ground/model/index.ts";
  */
 export class TerminationOrder {
   readonly #stopped = new Map<string, { readonly promise: Promise<void>; readonly resolve: () => void }>();
-  readonly #predecessors: ReadonlyMap<string, readonly string[]>;
+  readonly #turns: ReadonlyMap<string, Promise<void>>;
 
   /** `running` names the containers that will be stopped. */
   constructor(pod: IdentifiedPod, running: Iterable<string>) {
@@ -18,15 +18,15 @@ export class TerminationOrder {
       });
       this.#stopped.set(name, { promise, resolve });
     }
-    this.#predecessors = predecessors(pod);
+    this.#turns = this.#turnsOfSidecars(pod);
   }
 
   /** Resolves when everything that must stop before `name` has stopped, or when the signal fires. */
   async turnOf(name: string, signal: AbortSignal): Promise<void> {
-    const before = (this.#predecessors.get(name) ?? []).flatMap((other) => this.#stopped.get(other)?.promise ?? []);
-    if (before.length === 0 || signal.aborted) return;
+    const turn = this.#turns.get(name);
+    if (turn === undefined || signal.aborted) return;
     try {
-      await unlessAborted(allEnded(before), signal);
+      await unlessAborted(turn, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     }
@@ -35,15 +35,21 @@ export class TerminationOrder {
   stopped(name: string): void {
     this.#stopped.get(name)?.resolve();
   }
-}
 
-function predecessors(pod: IdentifiedPod): ReadonlyMap<string, readonly string[]> {
-  const result = new Map<string, readonly string[]>();
-  const before = pod.spec.containers.map((container) => container.name);
-  for (const container of (pod.spec.initContainers ?? []).toReversed()) {
-    if (!isSidecar(container)) continue;
-    result.set(container.name, [...before]);
-    before.push(container.name);
+  /**
+   * Each sidecar waits for its successor and for whatever that waits for: as many promises as containers. A list of
+   * predecessors for each would grow with the square of their number, which pods choose.
+   */
+  #turnsOfSidecars(pod: IdentifiedPod): ReadonlyMap<string, Promise<void>> {
+    const turns = new Map<string, Promise<void>>();
+    const regular = pod.spec.containers.flatMap(({ name }) => this.#stopped.get(name)?.promise ?? []);
+    let before = regular.length === 0 ? undefined : allEnded(regular);
+    for (const container of (pod.spec.initContainers ?? []).toReversed()) {
+      if (!isSidecar(container)) continue;
+      if (before !== undefined) turns.set(container.name, before);
+      const own = this.#stopped.get(container.name)?.promise;
+      if (own !== undefined) before = before === undefined ? own : allEnded([before, own]);
+    }
+    return turns;
   }
-  return result;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -50,4 +50,20 @@ test("a full pool says so", async (t) => {
   const ids = new UserIds(podsDir, { firstId: 65_536, length: 65_536, count: 1 });
   await ids.allocate(testPod({}, { uid: "a" }));
   await assert.rejects(ids.allocate(testPod({}, { uid: "b" })), /all 1 ranges/);
+});
+
+test("a range that could not be written is not used before it is, so that no later pod is given the same", async (t) => {
+  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
+  t.after(() => rm(podsDir, { recursive: true }));
+  const ids = new UserIds(podsDir, defaultUserIdPool());
+  // Stands for a full disk: the file can't be made.
+  await mkdir(join(podsDir, "a", "userns.tmp"), { recursive: true });
+  for (let tries = 0; tries < 2; tries++) {
+    await assert.rejects(ids.allocate(testPod({}, { uid: "a" })), { code: "EISDIR" });
+  }
+  await rm(join(podsDir, "a", "userns.tmp"), { recursive: true });
+  assert.deepEqual(await ids.allocate(testPod({}, { uid: "a" })), { firstHostId: 65_536, length: 65_536 });
+  const later = new UserIds(podsDir, defaultUserIdPool());
+  await later.restore();
+  assert.deepEqual(await later.allocate(testPod({}, { uid: "b" })), { firstHostId: 131_072, length: 65_536 });
 });

@@ -14,6 +14,8 @@ export class UserIds {
   readonly #ranges = new Map<PodUid, number>();
   /** Pods that hold ids nobody knows, with what is wrong: while there are any, a new range might be theirs. */
   readonly #unknown = new Map<PodUid, string>();
+  /** Ranges that are not on disk: after a restart of the agent another pod would be given the same. */
+  readonly #unwritten = new Set<PodUid>();
 
   constructor(podsDir: string, pool: UserIdPool) {
     this.#podsDir = podsDir;
@@ -42,7 +44,11 @@ export class UserIds {
     if (index === undefined) {
       index = this.#free();
       this.#ranges.set(uid, index);
+      this.#unwritten.add(uid);
+    }
+    if (this.#unwritten.has(uid)) {
       await this.#write(uid, index);
+      this.#unwritten.delete(uid);
     }
     return { firstHostId: this.#pool.firstId + index * this.#pool.length, length: this.#pool.length };
   }
@@ -50,6 +56,7 @@ export class UserIds {
   release(uid: PodUid): void {
     this.#ranges.delete(uid);
     this.#unknown.delete(uid);
+    this.#unwritten.delete(uid);
   }
 
   #free(): number {

@@ -32,7 +32,13 @@ export function startApiSource(
   const offline = new OfflineFile(
     join(parts.rootDir, "nodelet", "api-pods.json"),
     { nodeName, server: cluster.clients.server },
-    { clock, log, nodeUid, pods: () => (cluster.pods.hasSynced ? cluster.pods.list() : undefined) },
+    {
+      clock,
+      log,
+      nodeUid,
+      heardAt: () => cluster.pods.heardAt,
+      pods: () => (cluster.pods.hasSynced ? cluster.pods.list() : undefined),
+    },
   );
   const source = new ApiSource({
     clock,

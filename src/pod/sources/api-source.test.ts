@@ -41,6 +41,8 @@ class World implements AsyncDisposable {
   writes = 0;
   started: readonly StartedPod[] | Error = [];
   nodeUid: string | undefined = "node-1";
+  /** Since when the API server says nothing, on the monotonic clock. */
+  silentSince: number | undefined;
   /** Settles when the reader of the changes has time. */
   reader: Promise<void> = Promise.resolve();
   readonly #scope = new TaskScope();
@@ -50,6 +52,7 @@ class World implements AsyncDisposable {
     this.offline = new OfflineFile(path, owner, {
       ...ports,
       nodeUid: () => this.nodeUid,
+      heardAt: () => this.silentSince ?? this.clock.monotonic(),
       pods: () => (this.synced ? this.pods : undefined),
       save: async (to, text) => {
         this.writes++;
@@ -217,6 +220,21 @@ test("a list without changes is confirmed every hour", async (t) => {
   const before = await confirmed();
   await world.clock.advance(2 * 3_600_000);
   assert.ok((await confirmed()) - before >= 3_600_000);
+});
+
+test("a list is not confirmed while the API server is silent, however often it is written", async (t) => {
+  const path = await place(t);
+  await using world = new World(path);
+  await world.want(pod("a"));
+  const confirmed = async (): Promise<number> => Date.parse(JSON.parse(await readFile(path, "utf8")).confirmedAt);
+  world.silentSince = world.clock.monotonic();
+  const heard = world.clock.now();
+  await world.clock.advance(30 * 3_600_000);
+  world.nodeUid = "node-2";
+  world.offline.changed();
+  await world.clock.advance(2_000);
+  assert.equal(JSON.parse(await readFile(path, "utf8")).nodeUid, "node-2");
+  assert.equal(await confirmed(), heard);
 });
 
 test("without the API: what runs goes on, what does not run waits, and the API's word replaces it all", async (t) => {

@@ -22,6 +22,8 @@ export interface OfflineFilePorts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly nodeUid: NodeUid;
+  /** When the API server was last heard of its pods, on the monotonic clock. */
+  readonly heardAt: () => number | undefined;
   /** The pods that the API server wants; undefined while it has not said. */
   readonly pods: () => readonly IdentifiedPod[] | undefined;
   /** Replaces the file as a whole, synced. */
@@ -35,6 +37,8 @@ export class OfflineFile {
   readonly #ports: OfflineFilePorts;
   readonly #pause: Pause;
   #isDue = false;
+  /** What the API server had last been heard at when the list was written. */
+  #writtenAsOf: number | undefined;
 
   constructor(path: string, owner: ListOwner, ports: OfflineFilePorts) {
     this.#path = path;
@@ -52,9 +56,10 @@ export class OfflineFile {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (!this.#isDue) await this.#pause.wait(confirmEveryMs, signal);
+      const isNews = this.#isDue || this.#ports.heardAt() !== this.#writtenAsOf;
       this.#isDue = false;
       const pods = this.#ports.pods();
-      if (pods !== undefined) await this.#write(pods);
+      if (pods !== undefined && isNews) await this.#write(pods);
       await this.#ports.clock.sleep(writeEveryMs, signal);
     }
   }
@@ -88,17 +93,22 @@ export class OfflineFile {
   }
 
   async #write(pods: readonly IdentifiedPod[]): Promise<void> {
+    const { clock } = this.#ports;
     const nodeUid = this.#ports.nodeUid();
+    const heardAt = this.#ports.heardAt();
+    // A list is as old as the API server's last word, however often it is written while that one is silent.
+    const silentMs = heardAt === undefined ? 0 : clock.monotonic() - heardAt;
     const saved: SavedList = {
       version: formatVersion,
       ...this.#owner,
       ...(nodeUid !== undefined && { nodeUid }),
-      confirmedAt: new Date(this.#ports.clock.now()).toISOString(),
+      confirmedAt: new Date(clock.now() - silentMs).toISOString(),
       pods: pods.filter((pod) => !isEnding(pod)).map(withoutStatus),
       ended: pods.filter(isEnding).map(({ metadata }) => metadata.uid),
     };
     try {
       await (this.#ports.save ?? savePrivateFile)(this.#path, JSON.stringify(saved));
+      this.#writtenAsOf = heardAt;
     } catch (error) {
       const problem = "Could not keep the list of the API's pods on disk; without the API server none could be started";
       this.#ports.log.error(problem, error, { path: this.#path });

@@ -156,3 +156,34 @@ test("an agent that stops leaves no timer behind, however far away a pod's deadl
   const usual = await outlive("plain", {});
   assert.equal(await outlive("patient", { activeDeadlineSeconds: 1_000_000_000 }), usual);
 });
+
+test("a container that is done stays done, although its probe fails before its end is noticed", async () => {
+  await using node = await TestEngine.start({ source: "api", runtime: { events: "absent" } });
+  node.runtime.behave("main", runsForever());
+  let probes = 0;
+  node.runtime.onExec(() => {
+    if (++probes === 3) node.runtime.exit("main", 0);
+    return { exitCode: 0, afterMs: 1 };
+  });
+  const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 10, failureThreshold: 1 };
+  const containers = [{ name: "main", image: "busybox:1", livenessProbe }];
+  await node.want(enginePod("job", { restartPolicy: "OnFailure", containers }));
+  await node.until("it is over", () => node.phase("job") === "Succeeded", 60_000);
+  assert.equal(node.container("job", "main").restartCount, 0);
+  assert.equal(node.runtime.callCount("startContainer"), 1);
+});
+
+test("a sidecar's restarts are counted on when its pod gets a new sandbox", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  const sidecar = { name: "side", image: "busybox:1", restartPolicy: "Always" as const };
+  node.runtime.behave("side", runsForever());
+  await node.want(enginePod("web", { initContainers: [sidecar] }));
+  await node.until("it runs", () => node.phase("web") === "Running");
+  node.runtime.exit("side", 1);
+  await node.until("it is restarted", () => node.container("web", "side").restartCount === 1);
+  node.runtime.killSandbox(node.runtime.sandboxes()[0]?.id ?? "");
+  const startedAgain = (): boolean => node.runtime.callCount("runPodSandbox") === 2 && node.running().length === 2;
+  await node.until("it runs in a new sandbox", startedAgain);
+  await node.advance(1_000);
+  assert.ok(node.container("web", "side").restartCount >= 1, "it must not go back");
+});

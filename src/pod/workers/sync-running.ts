@@ -36,6 +36,7 @@ export async function syncRunning(
   tools: RunningTools,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
+  const isKnownFromBefore = !worker.stale && ports.observer.latest(worker.uid) !== undefined;
   const observed = await observe(worker, pod, ports, signal);
   const status = await publishStatus(worker, pod, observed, "wanted", ports);
   if (isTerminalPhase(status.phase)) return end(worker, pod, ports);
@@ -46,6 +47,12 @@ export async function syncRunning(
   const plan = makePlan(worker, pod, observed, ports);
   if (state.isPrepared || isIdle(plan)) ports.setup.keep(pod);
   if (isIdle(plan)) return { type: "idle" };
+  if (plan.kills.length > 0 && isKnownFromBefore) {
+    // One that ended a while ago fails its probes, too: what nobody has noticed yet must not be taken for a reason to
+    // restart it, whatever its restart policy.
+    worker.stale = true;
+    return { type: "again" };
+  }
   if (plan.killPod && plan.sandbox.type === "none") {
     return stopRemains({ worker, state, pod }, plan, observed, ports, signal);
   }

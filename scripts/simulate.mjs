@@ -6,6 +6,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { plantedFaults } from "../test/simulation/planted-faults.mjs";
 import { buildSimulation } from "./build-simulation.mjs";
 
 const { values } = parseArgs({
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     minutes: { type: "string", default: "60" },
     processes: { type: "string", default: String(availableParallelism()) },
     lines: { type: "string", default: "150" },
+    plant: { type: "string" },
     "keep-going": { type: "boolean", default: false },
   },
 });
@@ -30,7 +32,7 @@ let hours = 0;
 const failed = [];
 const running = new Set();
 try {
-  const bundle = await buildSimulation(join(directory, "simulation.mjs"));
+  const bundle = await buildSimulation(join(directory, "simulation.mjs"), patches());
   await Promise.all(Array.from({ length: Math.min(processes, seeds) }, () => work(bundle)));
 } finally {
   rmSync(directory, { recursive: true, force: true });
@@ -57,7 +59,14 @@ async function work(bundle) {
 }
 
 async function runPortion(bundle, first, count) {
-  const args = ["--enable-source-maps", bundle, String(first), String(count), String(minutes)];
+  const args = [
+    "--max-semi-space-size=64",
+    "--enable-source-maps",
+    bundle,
+    String(first),
+    String(count),
+    String(minutes),
+  ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   running.add(child);
   let seen = 0;
@@ -86,6 +95,14 @@ function report(outcome) {
     `seed ${outcome.seed} fails after ${(outcome.hours * 60).toFixed(1)} simulated minutes: ${outcome.failure}`,
   );
   console.log(`again: npm run simulate -- --from ${outcome.seed} --minutes ${minutes}`);
+}
+
+function patches() {
+  if (values.plant === undefined) return [];
+  const planted = plantedFaults[values.plant];
+  if (planted !== undefined) return planted.patches;
+  console.error(`simulate: --plant wants one of: ${Object.keys(plantedFaults).join(", ")}`);
+  process.exit(1);
 }
 
 function wholeNumber(name) {

@@ -3,7 +3,7 @@ import { calm } from "./neighbours/weather.ts";
 import { makePod } from "./pod-maker.ts";
 import type { Simulation } from "./simulation.ts";
 
-const mostPods = 9;
+const mostPods = 7;
 
 /** What people, programs and bad luck do to a node, for as long as it lasts; all of it by chance. */
 export class Chaos {

@@ -3,10 +3,13 @@ import { machine } from "./machine/machine.ts";
 import { runSeed } from "./run-seed.ts";
 
 forbidRealTime();
-const [from = "1", count = "1", minutes = "60"] = process.argv.slice(2);
+// Most errors are expected, and nobody reads where they were made.
+Error.stackTraceLimit = 3;
+const [from = "1", count = "1", minutes = "60", whenFailed = "go on"] = process.argv.slice(2);
 for (let seed = Number(from); seed < Number(from) + Number(count); seed++) {
   const outcome = await runSeed(seed, { minutes: Number(minutes) });
   process.stdout.write(`${JSON.stringify(outcome)}\n`);
+  if (outcome.failure !== null && whenFailed === "stop") break;
 }
 process.exit(0);
 

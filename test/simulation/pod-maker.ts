@@ -130,7 +130,7 @@ function containerOf(dice: Dice, plan: ContainerPlan, graceSeconds: number): Con
       { httpGet: { port: kind === "readiness" ? port : port + 1, path: "/" } },
       { exec: { command: ["check", kind] } },
     ]),
-    periodSeconds: dice.pick([1, 5, 10, 20]),
+    periodSeconds: dice.pick([2, 10, 10, 30]),
     timeoutSeconds: dice.pick([1, 5]),
     failureThreshold: kind === "startup" ? 30 : dice.pick([1, 3]),
     ...(dice.chance(0.2) ? { initialDelaySeconds: dice.whole(1, 20) } : {}),

@@ -13,9 +13,6 @@ export interface Outcome {
   readonly lines: readonly string[];
 }
 
-/** As long as the longest back-off twice over, and what cleans up behind it. */
-const restMs = 16 * 60_000;
-const leaveMs = 6 * 60_000;
 const linesShown = 400;
 
 /** A life of a node: trouble for a while, then rest, then everything goes. */
@@ -28,11 +25,11 @@ export async function runSeed(seed: number, { minutes }: { readonly minutes: num
   process.on("uncaughtException", onRejection);
   try {
     simulation.start();
-    const troubleMs = Math.max(60_000, minutes * 60_000 - restMs - leaveMs);
+    const { troubleMs, restMs, leaveMs } = partsOf(minutes * 60_000);
     const chaos = new Chaos(simulation, troubleMs);
     chaos.begin();
     await simulation.run(troubleMs);
-    if (!witness.hasFailed) await rest(simulation, chaos);
+    if (!witness.hasFailed) await rest(simulation, chaos, restMs, leaveMs);
   } finally {
     process.off("unhandledRejection", onRejection);
     process.off("uncaughtException", onRejection);
@@ -47,7 +44,14 @@ export async function runSeed(seed: number, { minutes }: { readonly minutes: num
   };
 }
 
-async function rest(simulation: Simulation, chaos: Chaos): Promise<void> {
+/** Rest is as long as the longest back-off twice over where trouble lasts long, and as what hung needs at least. */
+function partsOf(ms: number): { readonly troubleMs: number; readonly restMs: number; readonly leaveMs: number } {
+  const restMs = Math.min(Math.max(ms * 0.45, 8 * 60_000), 16 * 60_000);
+  const leaveMs = Math.min(Math.max(ms * 0.2, 4 * 60_000), 6 * 60_000);
+  return { troubleMs: Math.max(60_000, ms - restMs - leaveMs), restMs, leaveMs };
+}
+
+async function rest(simulation: Simulation, chaos: Chaos, restMs: number, leaveMs: number): Promise<void> {
   const { witness } = simulation;
   chaos.end();
   await simulation.run(restMs);

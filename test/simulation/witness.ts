@@ -19,6 +19,7 @@ interface Instance {
   readonly id: string;
   readonly startedAt: number;
   ending: Ending | undefined;
+  endedAt: number | undefined;
 }
 
 interface Seen {
@@ -214,7 +215,7 @@ export class Witness {
     const instances = seen.instances.get(plan.name) ?? [];
     seen.instances.set(plan.name, instances);
     const before = instances.at(-1);
-    const instance: Instance = { id: record.id, startedAt: this.#now, ending: undefined };
+    const instance: Instance = { id: record.id, startedAt: this.#now, ending: undefined, endedAt: undefined };
     instances.push(instance);
     const { trace } = this.#simulation;
     record.exited.add(() => {
@@ -223,6 +224,7 @@ export class Witness {
       const reason = life.step === "exited" ? life.reason : "";
       const by = this.#isPowerLost ? "the power" : this.#stopping.has(record.id) ? "the agent" : "itself";
       instance.ending = { code, reason, by };
+      instance.endedAt = this.#now;
       trace.add("world", `container ${plan.name} ends with ${code} by ${by}`);
     });
     const { restartPolicy = "Always" } = seen.plan.pod.spec ?? {};
@@ -232,7 +234,10 @@ export class Witness {
     if (isOver(seen.phase)) this.fail(`container ${plan.name} is started although its pod is ${seen.phase}`);
     if (before?.ending !== undefined && plan.role === "main") {
       const { code, by } = before.ending;
-      const wasDone = by === "itself" && (restartPolicy === "Never" || (restartPolicy === "OnFailure" && code === 0));
+      // Within a moment nobody can tell one that ended from one that does not answer its probe.
+      const isSure = !plan.hasLiveness || this.#now - (before.endedAt ?? 0) > 2_000;
+      const wasDone =
+        by === "itself" && isSure && (restartPolicy === "Never" || (restartPolicy === "OnFailure" && code === 0));
       if (wasDone)
         this.fail(`container ${plan.name} is started again after it ended with ${code}, policy ${restartPolicy}`);
     }

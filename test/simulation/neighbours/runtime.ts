@@ -20,6 +20,8 @@ const usualMs: Readonly<Record<string, readonly [number, number]>> = {
 const restMs = [0.3, 3] as const;
 const slowMs = [200, 8_000] as const;
 
+type Methods = Readonly<Record<string, (request: unknown, options: { signal: AbortSignal }) => Promise<unknown>>>;
+
 export interface Caller {
   readonly operation: string;
   readonly request: unknown;
@@ -36,6 +38,7 @@ export class RuntimeNeighbour {
   readonly #machine: Machine;
   readonly #trace: Trace;
   readonly #dice: Dice;
+  readonly #methods: Methods;
   /** Calls under way, which end with the process that made them. */
   readonly #underWay = new Map<AbortController, Life | undefined>();
 
@@ -45,10 +48,11 @@ export class RuntimeNeighbour {
     this.#dice = new Dice(seed, "runtime");
     this.fake = new FakeRuntime({
       clock: machine.timeline.clock(undefined),
-      events: this.#dice.chance(0.7) ? "offered" : "absent",
+      events: this.#dice.chance(0.8) ? "offered" : "absent",
       cgroupDriver: CgroupDriver.CGROUPFS,
       handlers: [{ name: "" }],
     });
+    this.#methods = { ...this.fake.runtime, ...this.fake.images } as unknown as Methods;
   }
 
   call(operation: string, request: unknown, { signal, allowedMs }: RuntimeCall): Promise<unknown> {
@@ -170,10 +174,7 @@ export class RuntimeNeighbour {
   }
 
   async #perform(operation: string, request: unknown, signal: AbortSignal): Promise<unknown> {
-    const services = { ...this.fake.runtime, ...this.fake.images } as unknown as Readonly<
-      Record<string, (request: unknown, options: { signal: AbortSignal }) => Promise<unknown>>
-    >;
-    const method = services[operation];
+    const method = this.#methods[operation];
     if (method === undefined) throw new CriError("Unimplemented", operation, `unknown method ${operation}`);
     return await method(request, { signal });
   }

@@ -165,7 +165,7 @@ async function measured(what: string, act: () => Promise<GoodFigures>): Promise<
   await systemClock.sleep(1_100, forever);
   const row = { ...loop.figures(began, systemClock.now()), ...figures, highestMb: highest };
   console.error(
-    `${what}: p99 ${row.ownP99Ms} ms, standstill ${row.ownMaxMs} ms (with waits ${row.p99Ms}, ${row.maxMs}; collector ${row.collectorMaxMs}); ` +
+    `${what}: p99 ${row.ownP99Ms} ms, standstill ${row.ownMaxMs} ms (with waits ${row.p99Ms}, ${row.maxMs}); ` +
       `start ${row.startMs} ms (bare ${row.bareStartMs}), status ${row.statusMs} ms (bare ${row.bareStatusMs}), ` +
       `probes ${row.longestProbeGap} periods; ${row.highestMb} MB`,
   );
@@ -233,7 +233,6 @@ async function besideHostile(
     hung.push(await HungMount.at(path));
   }
   for (const pod of pods) await release(pod);
-  if (pods.length > 1) await begun(pods);
   await using readers = new TaskScope();
   for (const { name, hasReaders } of pods)
     if (hasReaders === true) readers.spawn("reader", (signal) => readLog(name, signal));
@@ -266,26 +265,6 @@ async function release({ name, spec, annotations, isStatic, configMap }: Hostile
     },
   };
   await cluster.admin.create(resources.pods, ref, pod, AbortSignal.timeout(30_000));
-}
-
-/**
- * The agent has said something of each of them, or had the time to. Many pods that come at once take turns with good ones
- * that come in the same moment, hostile or not: that is no harm done. Delays of the event loop count from their coming.
- */
-async function begun(pods: readonly HostilePod[]): Promise<void> {
-  const isTold = async (): Promise<boolean> => {
-    const { items } = await cluster.admin.list(
-      resources.pods,
-      { namespace: "default" },
-      {},
-      AbortSignal.timeout(10_000),
-    );
-    const told = new Set(
-      items.filter(({ status }) => status?.startTime !== undefined).map(({ metadata }) => metadata?.name),
-    );
-    return pods.every(({ name }) => told.has(name) || told.has(`${name}-test-node`));
-  };
-  await eventually(isTold, "the agent tells of every hostile pod", 20_000).catch(() => {});
 }
 
 /** Deletes them; names those that do not go. */

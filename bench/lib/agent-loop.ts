@@ -9,7 +9,6 @@ interface LoopLine {
   readonly maxMs: number;
   readonly late: readonly number[];
   readonly own: readonly number[];
-  readonly collectorMs: number;
   readonly settled?: number;
 }
 
@@ -19,8 +18,6 @@ export interface LoopFigures {
   readonly maxMs: number;
   readonly ownP99Ms: number;
   readonly ownMaxMs: number;
-  /** The longest pause for garbage; part of the others. */
-  readonly collectorMaxMs: number;
 }
 
 /** What the probe in an agent's process tells about its event loop and memory. Agents started later carry the probe. */
@@ -43,7 +40,6 @@ export class AgentLoop {
       maxMs: rounded(Math.max(0, ...within.map(({ maxMs }) => maxMs))),
       ownP99Ms: rounded(quantile([0, ...own], 0.99)),
       ownMaxMs: rounded(Math.max(0, ...own)),
-      collectorMaxMs: rounded(Math.max(0, ...within.map(({ collectorMs }) => collectorMs))),
     };
   }
 

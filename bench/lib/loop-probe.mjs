@@ -3,7 +3,7 @@
 // main thread, or a thread that it waited for (a collector of garbage).
 // When a file of that name and ".settle" appears, garbage is collected and what is still held is told.
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
@@ -63,10 +63,6 @@ if (file !== undefined) {
   let looks = 0;
   let late = [];
   let own = [];
-  let collectorMs = 0;
-  new PerformanceObserver((list) => {
-    collectorMs = Math.max(collectorMs, ...list.getEntries().map(({ duration }) => duration));
-  }).observe({ entryTypes: ["gc"] });
   setInterval(() => {
     const now = look();
     const lateMs = Math.max(0, now.at - last.at - lookEveryMs);
@@ -84,7 +80,7 @@ if (file !== undefined) {
       maxMs: histogram.max / 1e6,
       late: late.map((ms) => Math.round(ms * 10) / 10),
       own: own.map((ms) => Math.round(ms * 10) / 10),
-      collectorMs,
+      rss: process.memoryUsage.rss(),
     };
     if (existsSync(`${file}.settle`)) {
       rmSync(`${file}.settle`);
@@ -92,7 +88,6 @@ if (file !== undefined) {
     }
     late = [];
     own = [];
-    collectorMs = 0;
     appendFileSync(file, `${JSON.stringify(line)}\n`);
     // What this took is not the agent's.
     last = look();

@@ -1,5 +1,6 @@
 import {
   bootstrapClientCertificate,
+  type CertificateFigures,
   CertificateFileStore,
   CertificateManager,
   type ClusterAccess,
@@ -12,113 +13,142 @@ import {
   loadKubeconfig,
   ManagedCredentials,
   nodeIdentity,
-  type RequestReport,
   writeKubeconfig,
 } from "../connections/kube/index.ts";
-import { type Clock, isAbort, type Logger, type TaskScope } from "../ground/base/index.ts";
+import { isAbort, type Logger, onAbort, type TaskScope } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
-
-export interface ClusterAccessParts {
-  readonly config: AgentConfig;
-  /** Where certificates are kept. */
-  readonly certDir: string;
-  readonly settings: KubeClientsSettings;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly environment: Readonly<Record<string, string>>;
-  /** For metrics: told of requests to the API server at this host. */
-  readonly watchRequests: (host: string) => (report: RequestReport) => void;
-}
-
-export interface ClusterDoor {
-  readonly clients: KubeClients;
-  /** Undefined: we are who the kubeconfig says, and others see to it that its credentials stay good. */
-  readonly certificate: CertificateManager | undefined;
-}
+import { certDirOf } from "./directories.ts";
+import type { ApiConnection, ApiConnectionPorts } from "./inputs.ts";
 
 /** How long one request for a certificate may stay undecided. */
 const issuedWithinMs = 15 * 60_000;
 
 /**
- * Opens the way to the API server: as the kubeconfig says, or with a certificate that the agent asks for itself. Without
- * rotation it waits for the first certificate; with it that one comes later, and is replaced before it expires.
+ * The way to the API server: as the kubeconfig says, or with a certificate that the agent asks for itself. Without
+ * rotation `open` waits for the first certificate; with it that one comes later, and is replaced before it expires.
  */
-export async function openClusterDoor(parts: ClusterAccessParts, scope: TaskScope): Promise<ClusterDoor> {
-  const { config, clock, log } = parts;
-  const { kubeconfig, bootstrapKubeconfig } = config.flags;
-  const bootstraps = bootstrapKubeconfig !== "" && !(await hasValidCertificate(kubeconfig, { clock, log }));
-  if (config.kubelet.rotateCertificates) return await openManaged(parts, bootstraps, scope);
-  if (bootstraps) await bootstrapNow(parts, scope.signal);
-  return { clients: clientsFor(parts, await loadKubeconfig(kubeconfig)), certificate: undefined };
+export class KubeconfigConnection implements ApiConnection {
+  readonly clients: KubeClients;
+  readonly #ports: ApiConnectionPorts;
+  readonly #settings: KubeClientsSettings;
+  readonly #log: Logger;
+  readonly #certDir: string;
+  #certificate: CertificateManager | undefined;
+
+  constructor(ports: ApiConnectionPorts) {
+    this.#ports = ports;
+    this.#log = ports.log.named("kube");
+    this.#settings = clientSettings(ports.config);
+    this.#certDir = certDirOf(ports.config, ports.rootDir);
+    this.clients = this.#newClients(undefined);
+  }
+
+  get certificate(): CertificateFigures | undefined {
+    return this.#certificate;
+  }
+
+  async open(scope: TaskScope): Promise<void> {
+    const { config, clock } = this.#ports;
+    const { kubeconfig, bootstrapKubeconfig } = config.flags;
+    onAbort(scope.signal, () => this.clients[Symbol.dispose]());
+    const isKnown = bootstrapKubeconfig === "" || (await hasValidCertificate(kubeconfig, { clock, log: this.#log }));
+    if (config.kubelet.rotateCertificates) {
+      if (!isKnown) await this.#prepareBootstrap();
+      await this.#openManaged(scope);
+      return;
+    }
+    if (!isKnown) await this.#bootstrapNow(scope.signal);
+    const access = await loadKubeconfig(kubeconfig);
+    this.clients.open(access, { onRequest: this.#ports.watchRequests(access.server.host) });
+  }
+
+  /** Asks for the first certificate with the bootstrap credentials and waits for it. */
+  async #bootstrapNow(signal: AbortSignal): Promise<void> {
+    const { config, random } = this.#ports;
+    const access = await loadKubeconfig(config.flags.bootstrapKubeconfig);
+    using clients = this.#newClients(access);
+    const store = this.#store();
+    const ports = { client: clients.main, store, clock: this.#ports.clock, log: this.#log, random };
+    try {
+      await bootstrapClientCertificate(config.nodeName, this.#certDir, ports, signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      throw new Error("Cannot get the node's first client certificate from the API server", { cause: error });
+    }
+    await writeKubeconfig(config.flags.kubeconfig, access, store.currentPath);
+  }
+
+  /** The kubeconfig names the certificate that will come. */
+  async #prepareBootstrap(): Promise<void> {
+    const { kubeconfig, bootstrapKubeconfig } = this.#ports.config.flags;
+    this.#log.info("Client rotation is on, will bootstrap in background");
+    await writeKubeconfig(kubeconfig, await loadKubeconfig(bootstrapKubeconfig), this.#store().currentPath);
+  }
+
+  async #openManaged(scope: TaskScope): Promise<void> {
+    const { config, clock, watchRequests } = this.#ports;
+    const log = this.#log;
+    const access = await loadKubeconfig(config.flags.kubeconfig);
+    const manager = this.#certificateManager(access);
+    this.clients.open(access, {
+      credentials: new ManagedCredentials(manager, clock),
+      onRequest: watchRequests(access.server.host),
+    });
+    await manager.load();
+    const { certificate } = access.user;
+    if (manager.current === undefined && certificate?.certificate.type === "data" && certificate.key.type === "data") {
+      await manager.borrow(certificate.certificate.data.toString(), certificate.key.data.toString());
+    }
+    manager.onChange(() => {
+      log.info("Certificate rotation detected, shutting down client connections to start using new credentials");
+      this.clients.replaceConnections();
+    });
+    this.#certificate = manager;
+    scope.spawn("client certificate", (signal) => manager.run(signal));
+    scope.spawn("client certificate guard", (signal) => guardClientCertificate(manager, { clock, log }, signal));
+  }
+
+  #certificateManager(access: ClusterAccess): CertificateManager {
+    const { config, clock, random } = this.#ports;
+    const { bootstrapKubeconfig } = config.flags;
+    const ports = { clock, log: this.#log, random };
+    return new CertificateManager(clientUse, {
+      ...ports,
+      store: this.#store(certificateFiles(access)),
+      template: () => nodeIdentity(config.nodeName),
+      issue: async (order, current, signal) => {
+        if (current !== undefined) {
+          return await issueCertificate(order, issuedWithinMs, { ...ports, client: this.clients.main }, signal);
+        }
+        // Only those who don't know us yet are shown the credentials of a newcomer.
+        using newcomer = this.#newClients(
+          bootstrapKubeconfig === "" ? access : await loadKubeconfig(bootstrapKubeconfig),
+        );
+        return await issueCertificate(order, issuedWithinMs, { ...ports, client: newcomer.main }, signal);
+      },
+    });
+  }
+
+  #store(otherwise?: ReturnType<typeof certificateFiles>): CertificateFileStore {
+    const place = { directory: this.#certDir, prefix: "kubelet-client" };
+    const { clock } = this.#ports;
+    return new CertificateFileStore({ ...place, ...(otherwise && { otherwise }) }, { clock, log: this.#log });
+  }
+
+  #newClients(access: ClusterAccess | undefined): KubeClients {
+    const { clock, environment, watchRequests } = this.#ports;
+    const onRequest = access === undefined ? {} : { onRequest: watchRequests(access.server.host) };
+    return new KubeClients(access, this.#settings, { clock, log: this.#log, environment, ...onRequest });
+  }
 }
 
-/** Asks for the first certificate with the bootstrap credentials and waits for it. */
-async function bootstrapNow(parts: ClusterAccessParts, signal: AbortSignal): Promise<void> {
-  const { config, certDir, clock, log } = parts;
-  const access = await loadKubeconfig(config.flags.bootstrapKubeconfig);
-  using clients = clientsFor(parts, access);
-  const store = new CertificateFileStore({ directory: certDir, prefix: "kubelet-client" }, { clock, log });
-  const ports = { client: clients.main, store, clock, log, random: Math.random };
-  try {
-    await bootstrapClientCertificate(config.nodeName, certDir, ports, signal);
-  } catch (error) {
-    if (isAbort(error, signal)) throw error;
-    throw new Error("Cannot get the node's first client certificate from the API server", { cause: error });
-  }
-  await writeKubeconfig(config.flags.kubeconfig, access, store.currentPath);
-}
-
-async function openManaged(parts: ClusterAccessParts, bootstraps: boolean, scope: TaskScope): Promise<ClusterDoor> {
-  const { config, certDir, clock, log } = parts;
-  const { kubeconfig, bootstrapKubeconfig } = config.flags;
-  if (bootstraps) {
-    log.info("Client rotation is on, will bootstrap in background");
-    const { currentPath } = new CertificateFileStore({ directory: certDir, prefix: "kubelet-client" }, parts);
-    await writeKubeconfig(kubeconfig, await loadKubeconfig(bootstrapKubeconfig), currentPath);
-  }
-  const access = await loadKubeconfig(kubeconfig);
-  const manager: CertificateManager = new CertificateManager(clientUse, {
-    clock,
-    log,
-    random: Math.random,
-    store: new CertificateFileStore(
-      { directory: certDir, prefix: "kubelet-client", otherwise: certificateFiles(access) },
-      { clock, log },
-    ),
-    template: () => nodeIdentity(config.nodeName),
-    issue: async (order, current, signal) => {
-      const ports = { clock, log, random: Math.random };
-      if (current !== undefined) {
-        return await issueCertificate(order, issuedWithinMs, { ...ports, client: clients.main }, signal);
-      }
-      // Only those who don't know us yet are shown the credentials of a newcomer.
-      using newcomer = clientsFor(
-        parts,
-        bootstrapKubeconfig === "" ? access : await loadKubeconfig(bootstrapKubeconfig),
-      );
-      return await issueCertificate(order, issuedWithinMs, { ...ports, client: newcomer.main }, signal);
-    },
-  });
-  const clients = clientsFor(parts, access, manager);
-  await manager.load();
-  const { certificate } = access.user;
-  if (manager.current === undefined && certificate?.certificate.type === "data" && certificate.key.type === "data") {
-    await manager.borrow(certificate.certificate.data.toString(), certificate.key.data.toString());
-  }
-  manager.onChange(() => {
-    log.info("Certificate rotation detected, shutting down client connections to start using new credentials");
-    clients.replaceConnections();
-  });
-  scope.spawn("client certificate", (signal) => manager.run(signal));
-  scope.spawn("client certificate guard", (signal) => guardClientCertificate(manager, { clock, log }, signal));
-  return { clients, certificate: manager };
-}
-
-function clientsFor(parts: ClusterAccessParts, access: ClusterAccess, manager?: CertificateManager): KubeClients {
-  const { settings, clock, log, environment } = parts;
-  const credentials = manager === undefined ? {} : { credentials: new ManagedCredentials(manager, clock) };
-  const onRequest = parts.watchRequests(access.server.host);
-  return new KubeClients(access, settings, { clock, log, environment, onRequest, ...credentials });
+function clientSettings({ kubelet, reportedVersion }: AgentConfig): KubeClientsSettings {
+  return {
+    userAgent: `nodelet/${reportedVersion} (linux) kubernetes`,
+    main: { qps: kubelet.kubeAPIQPS, burst: kubelet.kubeAPIBurst },
+    events: { qps: kubelet.eventRecordQPS, burst: kubelet.eventBurst },
+    heartbeatTimeoutMs: Math.min(kubelet.nodeStatusUpdateFrequencyMs, kubelet.nodeLeaseDurationSeconds * 1000),
+  };
 }
 
 function certificateFiles({ user }: ClusterAccess) {

@@ -1,103 +1,105 @@
+import { join } from "node:path";
 import {
-  type CertificateFigures,
   EventRecorder,
   getObject,
   Informer,
   type KubeClient,
-  type KubeClients,
   type KubeObject,
   ObjectWatches,
-  type RequestReport,
   type Resource,
   requestToken,
   resources,
   withoutManagedFields,
 } from "../connections/kube/index.ts";
-import { type Clock, type Logger, onAbort, type TaskScope } from "../ground/base/index.ts";
-import type { AgentConfig } from "../ground/config/index.ts";
-import type { IdentifiedPod, Node, Pod, RuntimeClass, Service, TokenRequest } from "../ground/model/index.ts";
+import type { TaskScope } from "../ground/base/index.ts";
+import type { IdentifiedPod, Pod, RuntimeClass, Service } from "../ground/model/index.ts";
+import { KnownNode, newNode, nodeSettingsOf, OwnNode } from "../node/object/index.ts";
 import { isIdentified } from "../pod/sources/index.ts";
-import type { ObjectKind, ObjectKinds, ObjectSource } from "../pod/volumes/index.ts";
-import { openClusterDoor } from "./cluster-access.ts";
+import type { ObjectKind, ObjectKinds, ObjectSource, RequestToken } from "../pod/volumes/index.ts";
+import type { Foundation } from "./foundation.ts";
+import type { ApiConnection } from "./inputs.ts";
+import { showClientCertificate } from "./metrics/index.ts";
 
 /** The agent's side of a cluster: clients, and copies of what it must know at any time. */
 export interface Cluster {
-  readonly clients: KubeClients;
-  /** Of the client certificate; undefined when the agent does not manage it. */
-  readonly clientCertificate: CertificateFigures | undefined;
+  readonly clients: ApiConnection["clients"];
   readonly pods: Informer<Pod, IdentifiedPod>;
   readonly services: Informer<Service>;
   readonly runtimeClasses: Informer<RuntimeClass>;
-  readonly nodes: Informer<Node>;
-  node(): Node | undefined;
+  /** The Node as the API server has it. */
+  readonly own: OwnNode;
+  /** The Node that pods are judged by. */
+  readonly known: KnownNode;
   readonly objects: ObjectSource;
   readonly events: EventRecorder;
-  requestToken(
-    namespace: string,
-    serviceAccount: string,
-    spec: TokenRequest["spec"],
-    signal: AbortSignal,
-  ): Promise<TokenRequest>;
+  readonly requestToken: RequestToken;
+  /**
+   * Opens the way to the API server and begins to follow it; resolves without waiting for its first answer, unless the
+   * node has yet to become a member and its certificate is not rotated.
+   */
+  start(scope: TaskScope): Promise<void>;
 }
 
-export interface ClusterParts {
-  readonly config: AgentConfig;
-  readonly certDir: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly watchRequests: (host: string) => (report: RequestReport) => void;
-}
-
-/**
- * Opens the way to the API server and begins to follow it; resolves without waiting for its first answer, unless the
- * node has yet to become a member and its certificate is not rotated.
- */
-export async function joinCluster(parts: ClusterParts, scope: TaskScope): Promise<Cluster> {
-  const { config, clock } = parts;
-  const { kubelet, nodeName, reportedVersion } = config;
-  const log = parts.log.named("kube");
-  const { random } = Math;
-  const settings = {
-    userAgent: `nodelet/${reportedVersion} (linux) kubernetes`,
-    main: { qps: kubelet.kubeAPIQPS, burst: kubelet.kubeAPIBurst },
-    events: { qps: kubelet.eventRecordQPS, burst: kubelet.eventBurst },
-    heartbeatTimeoutMs: Math.min(kubelet.nodeStatusUpdateFrequencyMs, kubelet.nodeLeaseDurationSeconds * 1000),
-  };
-  const door = await openClusterDoor({ ...parts, settings, log }, scope);
-  const { clients } = door;
-  onAbort(scope.signal, () => clients[Symbol.dispose]());
+export function buildCluster(base: Foundation, connection: ApiConnection): Cluster {
+  const { config, clock, random } = base;
+  const log = base.log.named("kube");
+  const { clients } = connection;
+  const { nodeName } = config;
+  const ports = { client: clients.main, clock, log, random };
   const follow = <Kind extends KubeObject, Kept>(
     resource: Resource<Kind>,
     fieldSelector: string | undefined,
     keep: (object: Kind) => Kept | undefined,
-  ): Informer<Kind, Kept> => {
-    const informer = new Informer<Kind, Kept>(
-      { resource, keep, ...(fieldSelector === undefined ? {} : { fieldSelector }) },
-      { client: clients.main, clock, log, random },
-    );
-    scope.spawn(`follow ${resource.plural}`, (signal) => informer.run(signal));
-    return informer;
-  };
+  ): Informer<Kind, Kept> =>
+    new Informer<Kind, Kept>({ resource, keep, ...(fieldSelector === undefined ? {} : { fieldSelector }) }, ports);
+  const pods = follow(resources.pods, `spec.nodeName=${nodeName}`, (pod) => {
+    const kept = withoutManagedFields(pod);
+    return isIdentified(kept) ? kept : undefined;
+  });
+  const services = follow(resources.services, "spec.clusterIP!=None", withoutManagedFields);
+  const runtimeClasses = follow(resources.runtimeClasses, undefined, withoutManagedFields);
+  const own = new OwnNode(nodeName, ports);
+  const known = knownNode(base, own);
   const events = new EventRecorder(nodeName, { client: clients.events, clock, log: log.named("events"), random });
-  scope.spawn("events", (signal) => events.run(signal));
-  const nodes = follow(resources.nodes, `metadata.name=${nodeName}`, withoutManagedFields);
   return {
     clients,
-    clientCertificate: door.certificate,
-    nodes,
-    node: () => nodes.get(undefined, nodeName),
-    pods: follow(resources.pods, `spec.nodeName=${nodeName}`, (pod) => {
-      const kept = withoutManagedFields(pod);
-      return isIdentified(kept) ? kept : undefined;
-    }),
-    services: follow(resources.services, "spec.clusterIP!=None", withoutManagedFields),
-    runtimeClasses: follow(resources.runtimeClasses, undefined, withoutManagedFields),
-    objects: objectSource(clients.main, new ObjectWatches(scope, { client: clients.main, clock, log, random })),
+    pods,
+    services,
+    runtimeClasses,
+    own,
+    known,
+    events,
+    objects: objectSource(clients.main, new ObjectWatches(base.scope, ports)),
     requestToken: (namespace, serviceAccount, spec, signal) =>
       requestToken(clients.main, namespace, serviceAccount, spec, signal),
-    events,
+    async start(scope) {
+      await connection.open(scope);
+      const { certificate } = connection;
+      if (certificate !== undefined) showClientCertificate(base.metrics.figures.main, certificate);
+      scope.spawn("events", (signal) => events.run(signal));
+      scope.spawn("follow nodes", (signal) => own.run(signal));
+      scope.spawn("the Node that is known", (signal) => known.run(signal));
+      scope.spawn("follow pods", (signal) => pods.run(signal));
+      scope.spawn("follow services", (signal) => services.run(signal));
+      scope.spawn("follow runtimeclasses", (signal) => runtimeClasses.run(signal));
+    },
   };
+}
+
+function knownNode({ config, host, rootDir, clock, log }: Foundation, own: OwnNode): KnownNode {
+  const { architecture } = host.facts.machine;
+  const known = new KnownNode({
+    clock,
+    log: log.named("node"),
+    nodeName: config.nodeName,
+    path: join(rootDir, "nodelet", "node.json"),
+    ownNode: () => newNode(nodeSettingsOf(config), architecture),
+  });
+  // One that is deleted under a running agent stays known as it was.
+  own.onNode((node) => {
+    if (node !== undefined) known.learn(node);
+  });
+  return known;
 }
 
 /** Config maps and secrets by name: a node may read only those that its pods use, so each is followed by itself. */

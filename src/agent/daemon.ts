@@ -1,3 +1,4 @@
+import type { ServiceEnvironment } from "../connections/host/index.ts";
 import type { Clock, Logger, LogSettings, LogWriter } from "../ground/base/index.ts";
 import {
   type AgentConfig,
@@ -13,9 +14,11 @@ import {
   toConfigz,
 } from "../ground/config/index.ts";
 import { parseQuantity, wholeUnits } from "../ground/model/index.ts";
-import { type AgentSurroundings, runAgent } from "./run-agent.ts";
+import { buildAgent } from "./build-agent.ts";
+import type { AgentInputs, ClusterInputs } from "./inputs.ts";
 import { type PodOutcome, readRunOnceArgs, waitForPods } from "./run-once.ts";
-import type { ServiceEnvironment } from "./service-manager.ts";
+import { criConnection } from "./runtime-link.ts";
+import { systemHost } from "./system-host.ts";
 
 /** The process as the daemon needs it. */
 export interface DaemonProcess {
@@ -52,11 +55,7 @@ export async function runOnce(daemon: DaemonProcess, stop: AbortSignal): Promise
 }
 
 /** Loads the configuration and runs the agent until `stop` is aborted or `task` is done; the result is the exit code. */
-export async function runDaemon(
-  daemon: DaemonProcess,
-  stop: AbortSignal,
-  task?: AgentSurroundings["task"],
-): Promise<number> {
+export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal, task?: AgentInputs["task"]): Promise<number> {
   const { clock, logWriter, pid, isRoot, service } = daemon;
   const log = logWriter.logger("agent");
   const loaded = await loadConfig(daemon.argv, systemIo(daemon.cwd));
@@ -81,21 +80,29 @@ export async function runDaemon(
   log.debug(5, "Effective configuration", { config: withoutHeaderValues(configz, config) });
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(daemon.env)) if (value !== undefined) environment[name] = value;
-  const surroundings = { workDir: daemon.cwd, homeDir: environment["HOME"], environment };
-  const around = {
-    clock,
-    log,
-    logControl: logWriter,
-    configz: () => configz,
-    service,
-    surroundings,
-    commandLine: ["nodelet", ...daemon.argv],
-    pid,
-    isRoot,
-    ...(task && { task }),
-  };
   try {
-    await runAgent(config, around, stop);
+    const agent = buildAgent({
+      config,
+      clock,
+      random: Math.random,
+      log,
+      process: {
+        pid,
+        isRoot,
+        commandLine: ["nodelet", ...daemon.argv],
+        workDir: daemon.cwd,
+        homeDir: environment["HOME"],
+        environment,
+        service,
+        logControl: logWriter,
+        configz: () => configz,
+      },
+      host: await systemHost(),
+      connectRuntime: (ports) => criConnection(config, ports),
+      cluster: await clusterOf(config, clock),
+      task,
+    });
+    await agent.run(stop);
     return 0;
   } catch (error) {
     log.error("command failed", error);
@@ -103,6 +110,12 @@ export async function runDaemon(
     if (stack !== undefined) log.debug(4, "Where it failed", { stack });
     return 1;
   }
+}
+
+/** Most machines of one person never load the code for a cluster. */
+async function clusterOf({ flags }: AgentConfig, clock: Clock): Promise<ClusterInputs | undefined> {
+  if (flags.kubeconfig === "") return undefined;
+  return (await import("./cluster-parts.ts")).kubeconfigCluster(clock);
 }
 
 /** Deprecated flags are said as the kubelet says them, in plain words on stderr; the rest are log lines. */

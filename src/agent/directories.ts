@@ -10,7 +10,7 @@ export interface DirectorySettings {
   readonly checkpoints: boolean;
 }
 
-const containerLogsDir = "/var/log/containers";
+export const containerLogsDir = "/var/log/containers";
 const pluginDirectoryLabel = "system_u:object_r:container_file_t:s0";
 
 /** What lies below the root directory, with the modes that upstream gives it. */

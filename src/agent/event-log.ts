@@ -4,7 +4,7 @@ import { describePod, type RecordNodeEvent, type RecordPodEvent } from "../groun
 /** Runtimes and registries complain at length; an event is kept by us, by the API server and by who watches it. */
 const longestMessageBytes = 4 * 1024;
 
-interface Recorders {
+export interface Recorders {
   readonly pod: RecordPodEvent;
   readonly node: RecordNodeEvent;
 }

@@ -1,54 +1,81 @@
-import { type CgroupLayout, isSelinuxEnabled, type Machine, readHugePageSizes } from "../connections/host/index.ts";
-import { type Logger, messageOf } from "../ground/base/index.ts";
-import type { AgentConfig } from "../ground/config/index.ts";
-import type { ResourceAmounts } from "../ground/model/index.ts";
-import { canControlSwap } from "../pod/resources/index.ts";
-import {
-  type AllocateIds,
-  type NodeContext,
-  type ResolvConf,
-  readResolvConf,
-  readThermalThrottlePaths,
-  type SandboxContext,
-} from "../pod/runtime/index.ts";
+import { messageOf } from "../ground/base/index.ts";
+import type { NodeKnowledge } from "../node/object/index.ts";
+import { NodeResources } from "../pod/resources/index.ts";
+import { type DnsSettings, defaultUserIdPool, type NodeContext, NodeIps, UserIds } from "../pod/runtime/index.ts";
+import type { Foundation } from "./foundation.ts";
 
-/** Gathers the facts about this node that the descriptions of sandboxes and containers need. */
-export async function readNodeContext(facts: {
-  readonly config: AgentConfig;
-  readonly machine: Machine;
-  readonly cgroups: CgroupLayout;
-  readonly cgroupDriver: "systemd" | "cgroupfs";
-  /** The present ones. */
-  readonly nodeIps: () => readonly string[];
-  readonly allocatable: () => ResourceAmounts;
-  readonly allocateIds: AllocateIds;
-  readonly log: Logger;
-}): Promise<NodeContext> {
-  const { config, machine, cgroups, log } = facts;
+/** Port: the Node that pods are judged by, where there is a cluster. */
+export interface JudgedBy {
+  readonly knowledge: NodeKnowledge | undefined;
+  onChange(listener: () => void): unknown;
+}
+
+/** What pods are told of the node they run on, as it is at the moment of asking. */
+export interface NodeParts {
+  readonly context: NodeContext;
+  readonly resources: NodeResources;
+  readonly ips: NodeIps;
+  readonly userIds: UserIds;
+  readonly readHostDns: () => Promise<DnsSettings["hostDns"]>;
+  start(): Promise<void>;
+}
+
+export function buildNodeParts(base: Foundation, known: JudgedBy | undefined): NodeParts {
+  const { config, host, log, clock, wakes, rootDir, podsDir, scope } = base;
+  const { kubelet, flags } = config;
+  const { machine, hugePages } = host.facts;
+  const userIds = new UserIds(podsDir, defaultUserIdPool(kubelet.userNamespaces?.idsPerPod));
+  const resources = new NodeResources(
+    config,
+    { machine, hugePages },
+    {
+      rootFilesystemBytes: () => host.filesystemBytes(rootDir),
+      present: () => known?.knowledge?.node.status,
+    },
+  );
+  const ips = new NodeIps({ clock, log: log.named("node"), find: () => host.addresses(flags.nodeIPs) });
+  known?.onChange(() => ips.learn(known.knowledge));
+  ips.onChange(wakes.allPods.tell);
+  wakes.gone.on((uid) => userIds.release(uid));
+  return {
+    context: nodeContext(base, { resources, ips, userIds }),
+    resources,
+    ips,
+    userIds,
+    readHostDns: hostDnsReader(() => host.resolvConf(kubelet.resolvConf)),
+    async start() {
+      for (const problem of await userIds.restore()) {
+        log.error("No new pod can have a user namespace of its own until another pod is gone", new Error(problem));
+      }
+      await resources.rootFilesystemBytes().catch(() => undefined);
+      await ips.start(scope);
+    },
+  };
+}
+
+/** The facts about this node that the descriptions of sandboxes and containers need. */
+function nodeContext(
+  { config, host, link, log }: Foundation,
+  { resources, ips, userIds }: Pick<NodeParts, "resources" | "ips" | "userIds">,
+): NodeContext {
   const { kubelet, flags, gates } = config;
-  const [thermalThrottlePaths, hugePageSizes, selinuxEnabled] = await Promise.all([
-    readThermalThrottlePaths(),
-    readHugePageSizes(),
-    isSelinuxEnabled(),
-  ]);
+  const { machine, cgroups, hugePageSizes, selinuxEnabled, thermalThrottlePaths, canControlSwap } = host.facts;
   return {
     rootDir: flags.rootDir,
     podLogsDir: kubelet.podLogsDir,
     // Whoever copies the context for a pod copies what is true at that moment.
     get dns() {
       const { clusterDNS: clusterDns, clusterDomain } = kubelet;
-      return { clusterDns, clusterDomain, nodeIps: facts.nodeIps(), hostDns: undefined };
+      return { clusterDns, clusterDomain, nodeIps: ips.current, hostDns: undefined };
     },
-    cgroups: {
-      driver: facts.cgroupDriver,
-      root: kubelet.cgroupRoot,
-      perQos: kubelet.cgroupsPerQOS,
+    get cgroups() {
+      return { driver: link.runtime.cgroupDriver, root: kubelet.cgroupRoot, perQos: kubelet.cgroupsPerQOS };
     },
     cgroupVersion: cgroups.version,
     cpuPeriodUs: kubelet.cpuCFSQuota ? kubelet.cpuCFSQuotaPeriodMs * 1000 : undefined,
     memoryCapacityBytes: BigInt(machine.memoryBytes),
     swap: {
-      controllable: await canControlSwap(cgroups),
+      controllable: canControlSwap,
       behavior: kubelet.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
       capacityBytes: BigInt(machine.swapBytes),
     },
@@ -58,7 +85,7 @@ export async function readNodeContext(facts: {
       ? { throttlingFactor: kubelet.memoryThrottlingFactor, pageSizeBytes: 4096 }
       : undefined,
     get nodeAllocatable() {
-      return facts.allocatable();
+      return resources.allocatable();
     },
     seccompDefault: kubelet.seccompDefault,
     selinuxEnabled,
@@ -68,30 +95,8 @@ export async function readNodeContext(facts: {
       containerStopSignals: gates.enabled("ContainerStopSignals"),
       envFiles: gates.enabled("EnvFiles"),
     },
-    allocateIds: facts.allocateIds,
+    allocateIds: (pod) => userIds.allocate(pod),
     log,
-  };
-}
-
-/** The context of a sandbox that is run by the named handler of the runtime. */
-export function sandboxContextOf(
-  node: NodeContext,
-  handlers: readonly {
-    readonly name: string;
-    readonly features?: { readonly recursiveReadOnlyMounts: boolean; readonly userNamespaces: boolean } | undefined;
-  }[],
-  handlerName: string,
-): SandboxContext {
-  const handler = handlers.find(({ name }) => name === handlerName);
-  return {
-    ...node,
-    runtimeHandler: {
-      name: handlerName,
-      recursiveReadOnlyMounts: handler?.features?.recursiveReadOnlyMounts ?? false,
-      userNamespaces: handler?.features?.userNamespaces ?? false,
-    },
-    volumeGroups: [],
-    podHasExclusiveCpus: false,
   };
 }
 
@@ -99,10 +104,10 @@ export function sandboxContextOf(
  * The node's resolver settings, read for each sandbox: they change with the network (DHCP, VPN), and the file may come
  * later than the agent. While it can't be read, pods wait; the agent does not.
  */
-export function hostDnsReader(path: string): () => Promise<ResolvConf | undefined> {
+export function hostDnsReader(read: NodeParts["readHostDns"]): NodeParts["readHostDns"] {
   return async () => {
     try {
-      return await readResolvConf(path);
+      return await read();
     } catch (error) {
       throw new Error(`cannot read the node's resolver settings (resolvConf): ${messageOf(error)}`, { cause: error });
     }

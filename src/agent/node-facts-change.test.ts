@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
+import { readResolvConf } from "../pod/runtime/index.ts";
 import { hostDnsReader } from "./node-context.ts";
 
 test("pods wait for a resolv.conf that is not there yet, and each gets the one of its time", async () => {
   const directory = await mkdtemp(join(tmpdir(), "nodelet-resolv-"));
   const path = join(directory, "resolv.conf");
-  await using engine = await TestEngine.start({ readHostDns: hostDnsReader(path) });
+  await using engine = await TestEngine.start({ readHostDns: hostDnsReader(() => readResolvConf(path)) });
   const servers = (name: string): readonly string[] | undefined =>
     engine.runtime.sandboxes().find(({ config }) => config.metadata?.name === name)?.config.dnsConfig?.servers;
   await engine.want(enginePod("first", { dnsPolicy: "Default" }));

@@ -1,37 +1,32 @@
-import type { CriClient, RuntimeIdentity } from "../connections/cri/index.ts";
-import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
-import type { AgentConfig } from "../ground/config/index.ts";
 import type { RecordNodeEvent } from "../ground/model/index.ts";
-import { NodeKeeper, nodeSettingsOf, systemNetwork } from "../node/object/index.ts";
+import { type NetworkFacts, NodeKeeper, nodeSettingsOf, type RuntimeFacts } from "../node/object/index.ts";
 import { ImageList, nodeStatusImages } from "../pod/images/index.ts";
+import { type NodeResources, noDevices } from "../pod/resources/index.ts";
 import type { RuntimeStatus } from "../pod/runtime/index.ts";
 import type { Cluster } from "./cluster.ts";
-import { type NodeResources, noDevices } from "./node-resources.ts";
+import type { Foundation } from "./foundation.ts";
 
-/** Registers the node, reports its status and renews its lease, for as long as the scope lives. */
-export function startNode(
+/** Who registers the node, reports its status and renews its lease. */
+export function buildNode(
+  base: Foundation,
   parts: {
     readonly cluster: Cluster;
-    readonly config: AgentConfig;
+    readonly network: NetworkFacts;
     readonly resources: NodeResources;
-    readonly cri: CriClient;
-    readonly identity: RuntimeIdentity;
     readonly runtimeStatus: RuntimeStatus;
-    readonly clock: Clock;
-    readonly log: Logger;
     readonly recordNodeEvent: RecordNodeEvent;
     readonly volumesInUse: () => readonly string[];
   },
-  scope: TaskScope,
 ): NodeKeeper {
-  const { cluster, config, clock, cri, runtimeStatus, identity } = parts;
-  const log = parts.log.named("node");
+  const { config, clock, cri, log, random, link, metrics, wakes } = base;
+  const { cluster, resources, runtimeStatus } = parts;
   const images = new ImageList(cri.images, clock);
   const keeper = new NodeKeeper(nodeSettingsOf(config), {
+    own: cluster.own,
     clients: cluster.clients,
     clock,
-    log,
-    random: Math.random,
+    log: log.named("node"),
+    random,
     recordEvent: parts.recordNodeEvent,
     takePodCidrs: async (cidrs, signal) => {
       const podCidr = cidrs.join(",");
@@ -42,22 +37,10 @@ export function startNode(
       for (const informer of [cluster.pods, cluster.services, cluster.runtimeClasses]) informer.hasten();
     },
     facts: {
-      ...parts.resources.facts,
-      rootFilesystemBytes: () => parts.resources.rootFilesystemBytes(),
-      network: systemNetwork(clock),
-      runtime: () => ({
-        identity,
-        problems: runtimeStatus.runtimeProblem === undefined ? [] : [runtimeStatus.runtimeProblem],
-        networkProblem: runtimeStatus.networkProblem,
-        handlers: runtimeStatus.handlers.map(({ name, features }) => ({
-          name,
-          ...(features === undefined ? {} : { features: { ...features } }),
-        })),
-        features:
-          runtimeStatus.features === undefined
-            ? undefined
-            : { supplementalGroupsPolicy: runtimeStatus.features.supplementalGroupsPolicy },
-      }),
+      ...resources.facts,
+      rootFilesystemBytes: () => resources.rootFilesystemBytes(),
+      network: parts.network,
+      runtime: () => runtimeFacts(link.connected?.identity, runtimeStatus),
       images: async (signal) => nodeStatusImages(await images.get(signal), config.kubelet.nodeStatusMaxImages),
       pressure: () => ({ memory: false, disk: false, pid: false }),
       volumesInUse: parts.volumesInUse,
@@ -66,6 +49,21 @@ export function startNode(
       shortcoming: undefined,
     },
   });
-  keeper.start(scope);
+  wakes.node.on(() => keeper.wake());
+  cluster.own.onNode(metrics.startup.onNode);
   return keeper;
+}
+
+function runtimeFacts(identity: RuntimeFacts["identity"], status: RuntimeStatus): RuntimeFacts {
+  const { runtimeProblem, networkProblem, handlers, features } = status;
+  return {
+    identity,
+    problems: runtimeProblem === undefined ? [] : [runtimeProblem],
+    networkProblem,
+    handlers: handlers.map(({ name, features: of }) => ({
+      name,
+      ...(of === undefined ? {} : { features: { ...of } }),
+    })),
+    features: features === undefined ? undefined : { supplementalGroupsPolicy: features.supplementalGroupsPolicy },
+  };
 }

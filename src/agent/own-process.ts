@@ -11,7 +11,7 @@ const oomScoreEveryMs = 5 * 60_000;
 /** Raises what this process may use and keeps the kernel from killing it first. What is not allowed is said once. */
 export async function tuneOwnProcess(
   { oomScoreAdj, maxOpenFiles }: OwnProcessSettings,
-  { clock, log, scope }: { clock: Clock; log: Logger; scope: TaskScope },
+  { clock, log, scope }: { readonly clock: Clock; readonly log: Logger; readonly scope: TaskScope },
 ): Promise<void> {
   try {
     await setOpenFileLimit(maxOpenFiles);

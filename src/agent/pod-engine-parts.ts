@@ -1,49 +1,43 @@
-import type { ContainerHint, RuntimeService } from "../connections/cri/index.ts";
-import type { Clock, Ledger, Logger } from "../ground/base/index.ts";
-import type { IdentifiedPod, PodUid, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
+import type { RuntimeService } from "../connections/cri/index.ts";
+import type { Clock, Ledger, Logger, TaskScope } from "../ground/base/index.ts";
+import type { PodUid, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
 import type { Admission } from "../pod/registry/index.ts";
-import type { ContainerContext, DnsSettings, NodeContext, StarterPorts } from "../pod/runtime/index.ts";
-import type { PodMux } from "../pod/sources/index.ts";
+import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
+import type { PodSetupPorts } from "../pod/workers/index.ts";
 import type { AgentMetrics } from "./metrics/index.ts";
-import type { PodSetupPorts } from "./pod-setup.ts";
+import type { PodSight, RuntimeHints } from "./pod-sight.ts";
+import type { Wakes } from "./wakes.ts";
 
 /** What the pod engine is built from. */
-export interface PodEngineParts {
+export interface PodEngineParts
+  extends Pick<
+    StartContextPorts,
+    "hostIPs" | "readHostDns" | "services" | "runtimeHandlerOf" | "readConfigMap" | "readSecret"
+  > {
   readonly clock: Clock;
   readonly log: Logger;
   readonly ledger: Ledger<PodUid>;
+  readonly wakes: Wakes;
+  readonly sight: PodSight;
+  /** Owns the loops of the engine and what it does beside them. */
+  readonly scope: TaskScope;
+  readonly podsDir: string;
   readonly runtime: RuntimeService;
-  readonly runtimeName: string;
-  readonly hints: {
-    readonly source: string | undefined;
-    subscribe(signal: AbortSignal): AsyncIterable<ContainerHint>;
-  };
-  readonly mux: PodMux;
+  /** As the runtime names itself; throws until it has. */
+  readonly runtimeName: () => string;
+  readonly hints: RuntimeHints;
   readonly admission: Admission;
-  readonly node: NodeContext;
-  /** The node's addresses as they are now; none while none is known. */
-  readonly hostIPs: () => readonly string[];
-  /** The node's resolver settings as they are now; rejects while they can't be read. */
-  readonly readHostDns: () => Promise<DnsSettings["hostDns"]>;
+  readonly context: NodeContext;
   readonly legacyLogDir: string;
   readonly cgroups: PodSetupPorts["cgroups"];
   readonly volumes: PodVolumes;
-  readonly services: () => ContainerContext["services"];
-  /** The handler that the pod's RuntimeClass names; throws while the class is unknown. */
-  readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
-  readonly readConfigMap: ContainerContext["readConfigMap"];
-  readonly readSecret: ContainerContext["readSecret"];
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly metrics: AgentMetrics;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
-  /** What the runtime says of itself or of the pod network has changed. */
-  readonly onRuntimeChange: () => void;
   /** Every source has spoken, and no pod that runs here waits to be taken over any more. */
   readonly onPodsKnown: () => void;
-  /** Nothing of the pod is left on the node. */
-  readonly onGone: (uid: PodUid) => void;
   readonly settings: {
     readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
     readonly startSlots: number;

@@ -1,157 +1,38 @@
-import { KeyedWorkers, type Ledger, type TaskScope } from "../ground/base/index.ts";
-import {
-  containerHash,
-  type IdentifiedPod,
-  type ObservedPod,
-  type PodUid,
-  qosClassOf,
-  uidOf,
-} from "../ground/model/index.ts";
-import { PodRegistry } from "../pod/registry/index.ts";
-import {
-  ContainerGc,
-  followHints,
-  type PodObserver,
-  Relist,
-  type RuntimeStatus,
-  runtimeLabels,
-} from "../pod/runtime/index.ts";
-import type { PodMux } from "../pod/sources/index.ts";
-import { readTerminationText, StatusStore, TerminationTexts } from "../pod/status/index.ts";
+import { CollectorLoop, type TaskScope } from "../ground/base/index.ts";
+import { containerHash, qosClassOf, uidOf } from "../ground/model/index.ts";
+import { PodIntake, PodRegistry, preempter, type RegistryPorts } from "../pod/registry/index.ts";
+import { followHints, PruningObserver } from "../pod/runtime/index.ts";
+import { noteMilestones, PodViews, readTerminationText, TerminationTexts } from "../pod/status/index.ts";
 import { PodWorkers } from "../pod/workers/index.ts";
-import { keepCollecting } from "./garbage.ts";
-import { noteMilestones } from "./ledger-notes.ts";
 import { showNodeState } from "./metrics/index.ts";
-import { buildPodActions } from "./pod-actions.ts";
+import { buildPodActions, type PodActions } from "./pod-actions.ts";
 import type { PodEngineParts } from "./pod-engine-parts.ts";
-import { PodViews } from "./pod-views.ts";
-import { preempter } from "./preempt.ts";
+import type { PodSight } from "./pod-sight.ts";
 
 /** The pod engine: from the stream of wanted pods to running containers, and their statuses. */
 export interface PodEngine {
   readonly views: PodViews;
-  readonly statuses: StatusStore;
   readonly workers: PodWorkers;
-  readonly runtimeStatus: RuntimeStatus;
-  readonly ledger: Ledger<PodUid>;
-  readonly observer: PodObserver;
-  readonly relist: Relist;
-  /** Pods whose containers are wanted or still run; others have given back what they were promised. */
-  activePods(): readonly IdentifiedPod[];
-  /** Whether those are all: every source has spoken, and no pod that runs here waits to be taken over. */
-  arePodsKnown(): boolean;
-  /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
-  knownPods(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
-  /** What pods are judged by has become known, or has changed. */
-  reconsider(): void;
+  start(scope: TaskScope): void;
 }
 
-export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngine {
-  const { clock, log, ledger, runtime, node, mux, recordPodEvent, metrics } = parts;
-  const logs = { podLogsDir: node.podLogsDir, legacyDir: parts.legacyLogDir, log };
-  const statuses = new StatusStore(log.named("status"));
-  const onRuntimeChange = (): void => {
-    reconsider();
-    workers.wakeAll();
-    parts.onRuntimeChange();
-  };
-  const actions = buildPodActions({ ...parts, onRuntimeChange }, scope);
-  const { observer, checkpoints, runtimeStatus, probes, killer, setup, starter, removal } = actions;
-  const gc = new ContainerGc(
-    {
-      ...logs,
-      minimumAgeMs: parts.settings.minimumContainerAgeMs,
-      maxPerContainer: parts.settings.maxDeadPerContainer,
-      maxInAll: parts.settings.maxDeadContainers,
-    },
-    {
-      runtime,
-      clock,
-      log: log.named("gc"),
-      recordNodeEvent: parts.recordNodeEvent,
-      allSourcesReady: () => mux.allReady(),
-      mayRemoveContent: (uid) => !workers.knows(uid) && registry.get(uid) === undefined,
-      mayRemoveRuntime: (uid) => workers.stateOf(uid)?.step === "finished",
-    },
-    removal,
-  );
-  const collectSoon = keepCollecting("container garbage collection", gc, clock, scope);
-  /** Reads the pod, and has instances that are no longer needed removed beside the work on it. */
-  const inspect = async (uid: PodUid, signal: AbortSignal): Promise<ObservedPod> => {
-    const observed = await observer.inspect(uid, signal);
-    if (hasSpareRecords(observed)) scope.spawn(`prune ${uid}`, (pruning) => gc.pruneDead(observed, pruning));
-    return observed;
-  };
-  const workers = new PodWorkers(scope, {
-    clock,
-    log: log.named("workers"),
-    ledger,
-    recordEvent: recordPodEvent,
-    observer: {
-      inspect,
-      latest: (uid) => observer.latest(uid),
-      doubt: (uid) => observer.doubt(uid),
-      forget: (uid) => observer.forget(uid),
-    },
-    statuses,
-    starter,
-    killer,
-    setup,
-    checkpoints,
-    hashOf: containerHash,
-    node: () => ({ runtimeName: parts.runtimeName, hostIPs: parts.hostIPs() }),
-    terminationTexts: new TerminationTexts({
-      clock,
-      read: readTerminationText,
-      onLate: (uid) => workers.wake(uid),
-    }),
-    networkProblem: () => runtimeStatus.networkProblem,
-    isNameUnclaimed: (name) => relist.lastSuccessAt === undefined || registry.isUnclaimed(name),
-    crashBackoff: parts.settings.crashBackoff,
-    startSlots: parts.settings.startSlots,
-    isListed: (uid) => registry.get(uid) !== undefined,
-    probes: actions.probesPort,
-    metrics: metrics.pods,
-  });
-  probes.onChange((uid) => workers.wake(uid));
+export function buildPodEngine(parts: PodEngineParts): PodEngine {
+  const { log, ledger, metrics, sight, wakes, scope, clock } = parts;
+  const { mux, statuses, table, observer, relist, runtimeStatus } = sight;
+  const actions = buildPodActions(parts);
+  const workers = buildWorkers(parts, actions);
   const views = new PodViews({ statuses, ledger, wanted: () => mux.pods() });
-  const registry = new PodRegistry({
-    announce: (pod) => views.wanted(pod),
-    workers,
-    admission: parts.admission,
-    log: log.named("pods"),
-    ledger,
-    recordEvent: recordPodEvent,
-    clock,
-    isRuntimeKnown: () => relist.lastSuccessAt !== undefined,
-    mayStop: ({ sandboxes }) => mux.allReady() || isRefusedStaticPod(sandboxes[0]?.podSource, mux),
-    wasHere: (uid) => checkpoints.load(uid).status !== undefined,
-    preempt: preempter({
-      workers,
-      recordEvent: recordPodEvent,
-      clock,
-      log: log.named("pods"),
-      scope,
-      onPreempted: (resource) => metrics.pods.preempted(resource),
-    }),
-    inspect: (uid, signal) => observer.inspect(uid, signal),
-    setStatus: (pod, status) => {
-      metrics.pods.rejected(status.reason ?? "");
-      const { generation: observedGeneration } = pod.metadata;
-      const startTime = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
-      statuses.set(pod, {
-        ...(observedGeneration === undefined ? {} : { observedGeneration }),
-        ...status,
-        startTime,
-        qosClass: qosClassOf(pod),
-      });
-    },
-    forget: (uid) => {
-      statuses.delete(uid);
-      views.gone(uid);
-      ledger.forget(uid);
-    },
+  const registry = buildRegistry(parts, { actions, workers, views });
+  const intake = new PodIntake(scope, {
+    changes: mux,
+    registry,
+    wanted: sight.wanted,
+    isRuntimeKnown: sight.isRuntimeKnown,
+    log,
+    onPodsKnown: parts.onPodsKnown,
   });
+  const collecting = new CollectorLoop(actions.gc, clock);
+  listen(parts, { workers, registry, intake, actions });
   statuses.onChange((pod, status, before) => {
     metrics.pods.onStatus(pod, status, before, ledger.read(uidOf(pod)), clock.now());
   });
@@ -159,119 +40,148 @@ export function startPodEngine(parts: PodEngineParts, scope: TaskScope): PodEngi
   workers.onGone((uid) => {
     views.gone(uid);
     metrics.probes.forget(uid);
-    gc.noteChange();
-    collectSoon();
-  });
-  const arePodsKnown = (): boolean => mux.allReady() && registry.hasTakenAllOver();
-  let wereKnown = false;
-  const noteKnown = (): void => {
-    const areKnown = arePodsKnown();
-    if (areKnown && !wereKnown) parts.onPodsKnown();
-    wereKnown = areKnown;
-  };
-  const reconsider = (): void => {
-    registry.reconsider();
-    noteKnown();
-  };
-  const relist = new Relist({
-    runtime,
-    clock,
-    log: log.named("relist"),
-    observedPods: () => observer.all(),
-    wake: (uid, fullName) => registry.runtimeChanged(uid, fullName),
-    hintsFlow: () => parts.hints.source !== undefined && parts.hints.source !== "none",
-    onListed: (isFirst) => {
-      // Pods wait with their start until it is known whether they, or an older version of them, still run.
-      if (isFirst) {
-        reconsider();
-        workers.wakeAll();
-      }
-      stopOrphans();
-    },
-    onDone: metrics.runtime.onRelist,
-  });
-  /** Each by itself: an unwanted pod that can't be inspected must hold up nobody. */
-  const orphans = new KeyedWorkers<PodUid>(scope, (uid, signal) => registry.stopIfOrphaned(uid, signal));
-  const stopOrphans = (): void => {
-    for (const uid of registry.unclaimed()) orphans.wake(uid);
-  };
-  scope.spawn("runtime status", (signal) => runtimeStatus.run(signal));
-  scope.spawn("relist", (signal) => relist.run(signal));
-  scope.spawn("runtime hints", (signal) =>
-    followHints(
-      {
-        clock,
-        subscribe: (streamSignal) => parts.hints.subscribe(streamSignal),
-        ownerOf: (id) => observer.ownerOf(id),
-        latest: (uid) => observer.latest(uid),
-        runtimeChanged: (uid) => registry.runtimeChanged(uid),
-        somethingMissed: () => relist.hasten(),
-      },
-      signal,
-    ),
-  );
-  scope.spawn("wanted pods", async (signal) => {
-    for (;;) {
-      const change = await mux.next(signal);
-      const wasReady = mux.isReady(change.source);
-      registry.apply(change);
-      mux.acknowledge(change);
-      noteKnown();
-      if (wasReady || !mux.isReady(change.source)) continue;
-      if (mux.allReady()) {
-        log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
-      }
-      stopOrphans();
-    }
+    actions.gc.noteChange();
+    collecting.soon();
   });
   showNodeState(metrics.figures.main, {
     wanted: () => mux.pods(),
-    worked: () => workers.pods(),
-    workedUids: () => workers.uids(),
-    stateOf: (uid) => workers.stateOf(uid),
+    worked: () => table.pods(),
+    workedUids: () => table.keys(),
+    stateOf: (uid) => table.stateOf(uid),
     observed: () => observer.all(),
   });
-  const knownPods = async (signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined> => {
-    if (!mux.allReady()) return undefined;
-    const [{ items }, { containers }] = await Promise.all([
-      runtime.listPodSandbox({ filter: undefined }, { signal }),
-      runtime.listContainers({ filter: undefined }, { signal }),
-    ]);
-    return new Set([
-      ...items.flatMap(({ metadata }) => (metadata === undefined ? [] : [metadata.uid as PodUid])),
-      ...containers.flatMap(({ labels }) => (labels[runtimeLabels.podUid] as PodUid | undefined) ?? []),
-      ...mux.pods().map(uidOf),
-      ...workers.uids(),
-    ]);
+  const hints: Parameters<typeof followHints>[0] = {
+    clock,
+    subscribe: (signal) => parts.hints.subscribe(signal),
+    ownerOf: (id) => observer.ownerOf(id),
+    latest: (uid) => observer.latest(uid),
+    runtimeChanged: (uid) => wakes.runtimePod.tell(uid, undefined),
+    somethingMissed: () => relist.hasten(),
   };
-  const activePods = (): readonly IdentifiedPod[] =>
-    workers.pods().filter((pod) => {
-      const step = workers.stateOf(uidOf(pod))?.step;
-      return step === "running" || step === "terminating";
-    });
   return {
     views,
-    statuses,
     workers,
-    runtimeStatus,
-    ledger,
-    observer,
-    relist,
-    activePods,
-    arePodsKnown,
-    knownPods,
-    reconsider,
+    start(running) {
+      running.spawn("container garbage collection", (signal) => collecting.run(signal));
+      running.spawn("runtime status", (signal) => runtimeStatus.run(signal));
+      running.spawn("relist", (signal) => relist.run(signal));
+      running.spawn("runtime hints", (signal) => followHints(hints, signal));
+      running.spawn("wanted pods", (signal) => intake.run(signal));
+    },
   };
 }
 
-/** Besides the newest instance of a name, which its status needs, and the one before, one more has ended. */
-function hasSpareRecords({ containers }: ObservedPod): boolean {
-  const ended = new Map<string, number>();
-  for (const { name, state } of containers) if (state === "exited") ended.set(name, (ended.get(name) ?? 0) + 1);
-  return [...ended.values()].some((count) => count > 1);
+/** Who has to act on news listens to them. */
+function listen(
+  { wakes }: PodEngineParts,
+  {
+    workers,
+    registry,
+    intake,
+    actions,
+  }: {
+    workers: PodWorkers;
+    registry: PodRegistry;
+    intake: PodIntake;
+    actions: PodActions;
+  },
+): void {
+  wakes.pod.on((uid) => workers.wake(uid));
+  wakes.allPods.on(() => workers.wakeAll());
+  actions.probes.onChange(wakes.pod.tell);
+  wakes.decisions.on(() => intake.reconsider());
+  wakes.runtimePod.on((uid, fullName) => registry.runtimeChanged(uid, fullName));
+  wakes.listed.on((isFirst) => {
+    // Pods wait with their start until it is known whether they, or an older version of them, still run.
+    if (isFirst) {
+      intake.reconsider();
+      workers.wakeAll();
+    }
+    intake.stopOrphans();
+  });
+}
+
+function buildWorkers(parts: PodEngineParts, actions: PodActions): PodWorkers {
+  const { clock, log, ledger, recordPodEvent, settings, sight, scope, wakes, metrics } = parts;
+  const { table, observer, statuses, runtimeStatus, wanted } = sight;
+  return new PodWorkers(scope, {
+    table,
+    clock,
+    log: log.named("workers"),
+    ledger,
+    recordEvent: recordPodEvent,
+    observer: new PruningObserver(observer, actions.gc, scope),
+    statuses,
+    starter: actions.starter,
+    killer: actions.killer,
+    setup: actions.setup,
+    checkpoints: actions.checkpoints,
+    hashOf: containerHash,
+    node: () => ({ runtimeName: parts.runtimeName(), hostIPs: parts.hostIPs() }),
+    terminationTexts: new TerminationTexts({ clock, read: readTerminationText, onLate: wakes.pod.tell }),
+    networkProblem: () => runtimeStatus.networkProblem,
+    isNameUnclaimed: (name) => !sight.isRuntimeKnown() || wanted.isUnclaimed(name),
+    crashBackoff: settings.crashBackoff,
+    startSlots: settings.startSlots,
+    isListed: (uid) => wanted.has(uid),
+    probes: actions.podProbes,
+    metrics: metrics.pods,
+  });
+}
+
+function buildRegistry(
+  parts: PodEngineParts,
+  { actions, workers, views }: { actions: PodActions; workers: PodWorkers; views: PodViews },
+): PodRegistry {
+  const { clock, ledger, recordPodEvent, sight, scope, metrics } = parts;
+  const { mux, wanted, observer, statuses } = sight;
+  const log = parts.log.named("pods");
+  return new PodRegistry({
+    wanted,
+    announce: (pod) => views.wanted(pod),
+    workers,
+    admission: parts.admission,
+    log,
+    ledger,
+    recordEvent: recordPodEvent,
+    clock,
+    isRuntimeKnown: sight.isRuntimeKnown,
+    mayStop: ({ sandboxes }) => mux.allReady() || isRefusedStaticPod(sandboxes[0]?.podSource, mux),
+    wasHere: (uid) => actions.checkpoints.load(uid).status !== undefined,
+    preempt: preempter({
+      workers,
+      recordEvent: recordPodEvent,
+      clock,
+      log,
+      scope,
+      onPreempted: (resource) => metrics.pods.preempted(resource),
+    }),
+    inspect: (uid, signal) => observer.inspect(uid, signal),
+    setStatus: rejectionWriter(parts),
+    forget: (uid) => {
+      statuses.delete(uid);
+      views.gone(uid);
+      ledger.forget(uid);
+    },
+  });
+}
+
+/** The status of a pod that the node refuses. */
+function rejectionWriter({ metrics, clock, sight }: PodEngineParts): RegistryPorts["setStatus"] {
+  return (pod, status) => {
+    metrics.pods.rejected(status.reason ?? "");
+    const { generation: observedGeneration } = pod.metadata;
+    const startTime = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    sight.statuses.set(pod, {
+      ...(observedGeneration === undefined ? {} : { observedGeneration }),
+      ...status,
+      startTime,
+      qosClass: qosClassOf(pod),
+    });
+  };
 }
 
 /** A pod from a manifest can be wanted by the source of its manifests alone, whatever the others have yet to say. */
-function isRefusedStaticPod(source: string | undefined, mux: PodMux): boolean {
+function isRefusedStaticPod(source: string | undefined, mux: PodSight["mux"]): boolean {
   return (source === "file" || source === "http") && mux.isReady(source);
 }

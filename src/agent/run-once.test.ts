@@ -4,8 +4,7 @@ import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { testPod } from "../../test/support/pods.ts";
 import type { Pod, PodStatus, PodUid } from "../ground/model/index.ts";
 import type { LocalViews, PodViewChange } from "../node/server/index.ts";
-import type { RunningPods } from "./pods.ts";
-import { readRunOnceArgs, waitForPods } from "./run-once.ts";
+import { type RunningPods, readRunOnceArgs, waitForPods } from "./run-once.ts";
 
 class FakePods implements RunningPods {
   ready = false;

@@ -1,6 +1,13 @@
 import { type Clock, formatDuration, Pause } from "../ground/base/index.ts";
 import type { Pod, PodUid } from "../ground/model/index.ts";
-import type { RunningPods } from "./pods.ts";
+import type { LocalViews } from "../node/server/index.ts";
+
+/** The pods as somebody sees them who waits for them. */
+export interface RunningPods {
+  readonly views: LocalViews;
+  /** Every source has said which pods it wants. */
+  sourcesReady(): boolean;
+}
 
 export interface RunOnceOptions {
   readonly timeoutMs: number;

@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { FakeClock, settle } from "../../test/support/fake-clock.ts";
 import { serveFakeRuntime } from "../../test/support/served-runtime.ts";
 import { type ServedServices, serveRuntime } from "../beside/hollow/index.ts";
-import { CgroupDriver, CriError, UnsupportedRuntimeError } from "../connections/cri/index.ts";
+import { CgroupDriver, CriClient, CriError, UnsupportedRuntimeError } from "../connections/cri/index.ts";
 import { silentLogger, systemClock } from "../ground/base/index.ts";
 import { HealthRegistry } from "../node/server/index.ts";
 import { RuntimeLink } from "./runtime-link.ts";
@@ -32,10 +32,14 @@ function link(name: string, changes: { cgroupDriver?: string; endpoint?: string 
   const settings = {
     containerRuntimeEndpoint: changes.endpoint ?? `unix://${socket}`,
     imageServiceEndpoint: "",
-    runtimeRequestTimeoutMs: 5_000,
     cgroupDriver: changes.cgroupDriver ?? "cgroupfs",
   };
-  const made = new RuntimeLink(settings, { clock, log, health, onCall: () => {} });
+  const cri = new CriClient({ runtimeEndpoint: settings.containerRuntimeEndpoint, requestTimeoutMs: 5_000 }, { clock });
+  const made = {
+    link: new RuntimeLink(settings, { cri, clock, log, health }),
+    cri,
+    [Symbol.dispose]: () => cri.close(),
+  };
   return { made, socket, warnings, state: () => health.read().find(({ name }) => name === "runtime")?.health };
 }
 
@@ -47,7 +51,7 @@ test("health: not tried, waiting with the reason, connected, gone, and back", as
   const { made, socket, state } = link("life");
   using _closed = made;
   assert.match(JSON.stringify(state()), /waiting.*not tried yet/);
-  const connected = made.connect(never);
+  const connected = made.link.connect(never);
   await until(() => /waiting.*ENOENT/.test(JSON.stringify(state())));
   const runtime = await serveFakeRuntime(socket);
   assert.deepEqual((await connected).identity.name, "simulated");
@@ -87,7 +91,7 @@ for (const { name, runtimeConfig, configured, expected } of [
     using _closed = made;
     const runtime = runtimeConfig === undefined ? { version } : { version, runtimeConfig };
     await using _served = await serveRuntime({ runtime, images } as ServedServices, socket);
-    assert.equal((await made.connect(never)).cgroupDriver, expected);
+    assert.equal((await made.link.connect(never)).cgroupDriver, expected);
   });
 }
 
@@ -95,7 +99,7 @@ test("a configured driver that nobody knows is refused when the runtime has no o
   const { made, socket } = link("odd", { cgroupDriver: "magic" });
   using _closed = made;
   await using _served = await serveRuntime({ runtime: { version }, images }, socket);
-  await assert.rejects(made.connect(never), /cgroupDriver "magic" is unknown; want "systemd" or "cgroupfs"/);
+  await assert.rejects(made.link.connect(never), /cgroupDriver "magic" is unknown; want "systemd" or "cgroupfs"/);
 });
 
 test("a runtime with another contract is a failure, not a wait", async () => {
@@ -103,7 +107,7 @@ test("a runtime with another contract is a failure, not a wait", async () => {
   using _closed = made;
   const runtime = { version: async () => ({ ...(await version()), version: "9.9" }) };
   await using _served = await serveRuntime({ runtime, images }, socket);
-  await assert.rejects(made.connect(never), UnsupportedRuntimeError);
+  await assert.rejects(made.link.connect(never), UnsupportedRuntimeError);
   assert.equal(state()?.state, "failed");
 });
 
@@ -111,7 +115,7 @@ test("a bare path as endpoint works, with a word about it", async () => {
   const { made, socket, warnings } = link("bare", { endpoint: join(directory, "bare.sock") });
   using _closed = made;
   await using _served = await serveFakeRuntime(socket);
-  await made.connect(never);
+  await made.link.connect(never);
   assert.match(warnings.join(), /is deprecated, please use the full URL "unix:\/\//);
 });
 
@@ -119,7 +123,7 @@ test("the wait ends with its signal", async () => {
   const { made } = link("nobody");
   using _closed = made;
   const stop = new AbortController();
-  const waiting = assert.rejects(made.connect(stop.signal), /enough/);
+  const waiting = assert.rejects(made.link.connect(stop.signal), /enough/);
   stop.abort(new Error("enough"));
   await waiting;
 });
@@ -130,10 +134,8 @@ test("the age of the last answer follows the clock", async () => {
   const health = new HealthRegistry(clock);
   const socket = join(directory, "aging.sock");
   const settings = { containerRuntimeEndpoint: `unix://${socket}`, imageServiceEndpoint: "", cgroupDriver: "cgroupfs" };
-  using made = new RuntimeLink(
-    { ...settings, runtimeRequestTimeoutMs: 60_000 },
-    { clock, log: silentLogger, health, onCall: () => {} },
-  );
+  const cri = new CriClient({ runtimeEndpoint: `unix://${socket}`, requestTimeoutMs: 60_000 }, { clock });
+  const made = new RuntimeLink(settings, { cri, clock, log: silentLogger, health });
   await using _served = await serveFakeRuntime(socket);
   let connected = false;
   const connecting = made.connect(never).then(() => {
@@ -143,4 +145,5 @@ test("the age of the last answer follows the clock", async () => {
   await connecting;
   await clock.advance(30_000);
   assert.equal(health.read()[0]?.provenMs, 30_000);
+  cri.close();
 });

@@ -1,5 +1,4 @@
 import {
-  type CallReport,
   CriClient,
   cgroupDriverOf,
   parseEndpoint,
@@ -7,8 +6,9 @@ import {
   type RuntimeIdentity,
 } from "../connections/cri/index.ts";
 import { type Clock, explain, type Logger } from "../ground/base/index.ts";
-import type { KubeletConfiguration } from "../ground/config/index.ts";
+import type { AgentConfig, KubeletConfiguration } from "../ground/config/index.ts";
 import type { HealthCheck, HealthRegistry } from "../node/server/index.ts";
+import type { RuntimeConnection, RuntimeConnectionPorts } from "./inputs.ts";
 
 /** What the runtime said of itself when it answered first. */
 export interface ConnectedRuntime {
@@ -20,24 +20,24 @@ export interface ConnectedRuntime {
 
 export type RuntimeSettings = Pick<
   KubeletConfiguration,
-  "containerRuntimeEndpoint" | "imageServiceEndpoint" | "runtimeRequestTimeoutMs" | "cgroupDriver"
+  "containerRuntimeEndpoint" | "imageServiceEndpoint" | "cgroupDriver"
 >;
 
 export interface RuntimeLinkPorts {
+  readonly cri: RuntimeConnection;
   readonly clock: Clock;
   readonly log: Logger;
   readonly health: HealthRegistry;
-  /** For metrics. */
-  readonly onCall: (report: CallReport) => void;
 }
 
 /** The connection to the container runtime: waited for at start, watched ever after. */
-export class RuntimeLink implements Disposable {
-  readonly cri: CriClient;
+export class RuntimeLink {
   readonly #settings: RuntimeSettings;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #cri: RuntimeConnection;
   readonly #handshake: RuntimeHandshake;
+  #connected: ConnectedRuntime | undefined;
 
   constructor(settings: RuntimeSettings, ports: RuntimeLinkPorts) {
     const { clock, log } = ports;
@@ -48,31 +48,33 @@ export class RuntimeLink implements Disposable {
       const deprecated = endpoint === "" ? undefined : parseEndpoint(endpoint).deprecated;
       if (deprecated !== undefined) log.warn(deprecated);
     }
-    this.cri = new CriClient(
-      {
-        runtimeEndpoint: settings.containerRuntimeEndpoint,
-        imageEndpoint: settings.imageServiceEndpoint,
-        requestTimeoutMs: settings.runtimeRequestTimeoutMs,
-      },
-      { clock, onCall: ports.onCall },
-    );
-    this.#handshake = new RuntimeHandshake({ runtime: this.cri.runtime, images: this.cri.images, clock, log });
+    const { cri } = ports;
+    this.#cri = cri;
+    this.#handshake = new RuntimeHandshake({ runtime: cri.runtime, images: cri.images, clock, log });
     ports.health.watch("runtime", this.#check);
+  }
+
+  /** undefined: the runtime has not answered yet. */
+  get connected(): ConnectedRuntime | undefined {
+    return this.#connected;
+  }
+
+  /** Throws while the runtime has not answered yet. */
+  get runtime(): ConnectedRuntime {
+    if (this.#connected === undefined) throw new Error("the agent has not reached the container runtime yet");
+    return this.#connected;
   }
 
   /** Waits for the runtime as long as it takes; rejects when it answers but cannot be worked with. */
   async connect(signal: AbortSignal): Promise<ConnectedRuntime> {
     const log = this.#log;
     const identity = await this.#handshake.run(signal);
-    const wanted = await cgroupDriverOf({ runtime: this.cri.runtime, clock: this.#clock, log }, signal);
+    const wanted = await cgroupDriverOf({ runtime: this.#cri.runtime, clock: this.#clock, log }, signal);
     const cgroupDriver = wanted ?? asDriver(this.#settings.cgroupDriver);
     const source = wanted === undefined ? "configuration" : "container runtime";
     log.info("Using cgroup driver", { cgroupDriver, source });
-    return { identity, cgroupDriver, isOutdated: wanted === undefined };
-  }
-
-  [Symbol.dispose](): void {
-    this.cri.close();
+    this.#connected = { identity, cgroupDriver, isOutdated: wanted === undefined };
+    return this.#connected;
   }
 
   readonly #check: HealthCheck = () => {
@@ -83,13 +85,25 @@ export class RuntimeLink implements Disposable {
       const why = state.phase === "connecting" ? (state.lastError ?? "connecting") : "not tried yet";
       return { state: "waiting", reason: `the container runtime at ${where}: ${why}` };
     }
-    const { lastAnswerAt, unansweredInARow, lastFailure } = this.cri.health();
+    const { lastAnswerAt, unansweredInARow, lastFailure } = this.#cri.health();
     const clock = this.#clock;
     const provenAt = clock.monotonic() - (clock.now() - (lastAnswerAt ?? state.at));
     if (unansweredInARow === 0) return { state: "ok", provenAt };
     const why = explain(lastFailure?.error ?? "no answer");
     return { state: "waiting", reason: `the container runtime at ${where} does not answer: ${why}`, provenAt };
   };
+}
+
+/** The runtime at the configured endpoints; connects by itself when it is first called. */
+export function criConnection({ kubelet }: AgentConfig, ports: RuntimeConnectionPorts): RuntimeConnection {
+  return new CriClient(
+    {
+      runtimeEndpoint: kubelet.containerRuntimeEndpoint,
+      imageEndpoint: kubelet.imageServiceEndpoint,
+      requestTimeoutMs: kubelet.runtimeRequestTimeoutMs,
+    },
+    ports,
+  );
 }
 
 function asDriver(configured: string): "systemd" | "cgroupfs" {

@@ -5,10 +5,11 @@ import {
   serverUse,
   servingTemplate,
 } from "../connections/kube/index.ts";
-import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
-import type { AgentConfig } from "../ground/config/index.ts";
-import type { NodeKeeper } from "../node/object/index.ts";
+import type { TaskScope } from "../ground/base/index.ts";
 import type { Cluster } from "./cluster.ts";
+import { certDirOf } from "./directories.ts";
+import type { Foundation } from "./foundation.ts";
+import { showServingCertificate } from "./metrics/index.ts";
 
 /** How long one request may stay undecided: nobody approves these by themselves, so a person has to. */
 const issuedWithinMs = 15 * 60_000;
@@ -17,19 +18,12 @@ const issuedWithinMs = 15 * 60_000;
  * Has the certificate that the node API is served with signed by the API server, and keeps it signed for the addresses
  * that the node has. The server finds it in its file.
  */
-export async function startServingCertificate(
-  parts: {
-    readonly cluster: Pick<Cluster, "clients">;
-    readonly node: Pick<NodeKeeper, "node" | "onNode">;
-    readonly config: AgentConfig;
-    readonly certDir: string;
-    readonly clock: Clock;
-    readonly log: Logger;
-  },
-  scope: TaskScope,
-): Promise<CertificateManager> {
-  const { cluster, node, config, clock, log } = parts;
-  const { random } = Math;
+export function buildServingCertificate(
+  base: Foundation,
+  { own, clients }: Cluster,
+): { readonly start: (scope: TaskScope) => Promise<void> } {
+  const { config, clock, random, metrics } = base;
+  const log = base.log.named("kube");
   const { tlsCertFile, tlsPrivateKeyFile } = config.kubelet;
   const manager = new CertificateManager(serverUse, {
     clock,
@@ -37,21 +31,25 @@ export async function startServingCertificate(
     random,
     store: new CertificateFileStore(
       {
-        directory: parts.certDir,
+        directory: certDirOf(config, base.rootDir),
         prefix: "kubelet-server",
         otherwise: tlsCertFile === "" ? undefined : { certFile: tlsCertFile, keyFile: tlsPrivateKeyFile },
       },
       { clock, log },
     ),
     template: () =>
-      servingTemplate(config.nodeName, node.node?.status?.addresses ?? [], {
+      servingTemplate(config.nodeName, own.node?.status?.addresses ?? [], {
         dnsOnly: config.gates.enabled("AllowDNSOnlyNodeCSR"),
       }),
     issue: (order, _current, signal) =>
-      issueCertificate(order, issuedWithinMs, { client: cluster.clients.main, clock, log, random }, signal),
+      issueCertificate(order, issuedWithinMs, { client: clients.main, clock, log, random }, signal),
   });
-  await manager.load();
-  node.onNode(() => manager.templateChanged());
-  scope.spawn("serving certificate", (signal) => manager.run(signal));
-  return manager;
+  return {
+    async start(scope) {
+      await manager.load();
+      own.onNode(() => manager.templateChanged());
+      scope.spawn("serving certificate", (signal) => manager.run(signal));
+      showServingCertificate(metrics.figures.main, manager);
+    },
+  };
 }

@@ -4,74 +4,99 @@ import type { PodSource, RecordPodEvent } from "../ground/model/index.ts";
 import {
   FileSource,
   HttpSource,
+  listStaticPods,
   PodMux,
+  reportManifests,
   type SourcePorts,
   StaticPodAdoption,
   type StaticPodSettings,
 } from "../pod/sources/index.ts";
-import { reportManifests } from "./manifest-reports.ts";
-import type { AgentParts } from "./pods.ts";
-import { listStaticPods } from "./started-pods.ts";
+import type { Foundation } from "./foundation.ts";
 
-/** Starts the configured sources of pods; out comes the one stream that the engine reads. */
-export async function startSources(
-  parts: AgentParts & { readonly recordEvent: RecordPodEvent; readonly hasApi: boolean },
-  scope: TaskScope,
-): Promise<PodMux> {
-  const { config, clock, recordEvent } = parts;
-  const { kubelet, flags, nodeName, gates } = config;
-  const log = parts.log.named("sources");
+/** The configured sources of pods that read manifests; what they want goes into the one stream of all sources. */
+export interface ManifestSources {
+  readonly mux: PodMux;
+  start(scope: TaskScope): Promise<void>;
+}
+
+export function buildSources(
+  base: Foundation,
+  { recordEvent, hasApi }: { readonly recordEvent: RecordPodEvent; readonly hasApi: boolean },
+): ManifestSources {
+  const { kubelet } = base.config;
+  const log = base.log.named("sources");
   const sources: PodSource[] = [];
   if (kubelet.staticPodPath !== "") sources.push("file");
   if (kubelet.staticPodURL !== "") sources.push("http");
-  if (parts.hasApi) sources.push("api");
-  const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
+  if (hasApi) sources.push("api");
+  const mux = new PodMux({ mode: "incremental", sources }, { clock: base.clock, recordEvent });
+  const portsFor = (source: "file" | "http"): SourcePorts => ({
+    clock: base.clock,
+    log,
+    reportProblem: reportManifests({ health: base.health, log, recordEvent }),
+    deliver: (pods, signal) => mux.set(source, pods, signal),
+  });
+  const file = sources.includes("file") ? buildFileSource(base, portsFor("file")) : undefined;
+  const http = sources.includes("http") ? buildHttpSource(base, portsFor("http")) : undefined;
+  return {
+    mux,
+    async start(scope) {
+      await file?.start(scope);
+      if (http !== undefined) scope.spawn("manifest URL", (signal) => http.run(signal));
+      if (sources.length > 0) return;
+      log.warn("No source of pods is configured: set staticPodPath or staticPodURL, or give --kubeconfig");
+    },
+  };
+}
+
+function buildFileSource(
+  base: Foundation,
+  ports: SourcePorts,
+): { readonly start: (scope: TaskScope) => Promise<void> } {
+  const { config, clock, cri } = base;
+  const { kubelet, flags } = config;
+  const { log } = ports;
+  const adoption = new StaticPodAdoption([], join(flags.rootDir, "nodelet", "adopted-static-pods.json"), log);
+  const file = new FileSource(
+    {
+      ...staticPodSettings(base),
+      path: kubelet.staticPodPath,
+      checkFrequencyMs: kubelet.fileCheckFrequencyMs,
+      adoption,
+    },
+    ports,
+  );
+  return {
+    async start(scope) {
+      await adoption.restore(await listStaticPods(cri.runtime, { clock, log }, scope.signal));
+      scope.spawn("manifest files", (signal) => file.run(signal));
+    },
+  };
+}
+
+function buildHttpSource(base: Foundation, ports: SourcePorts): HttpSource {
+  const { kubelet } = base.config;
+  return new HttpSource(
+    {
+      ...staticPodSettings(base),
+      url: kubelet.staticPodURL,
+      headers: kubelet.staticPodURLHeader,
+      checkFrequencyMs: kubelet.httpCheckFrequencyMs,
+    },
+    ports,
+  );
+}
+
+function staticPodSettings({ config }: Foundation): StaticPodSettings & { readonly lastGoodDirectory: string } {
+  const { flags, nodeName, gates } = config;
   // Without an API server, config maps and secrets come from manifests beside those of the pods.
   const standalone = flags.kubeconfig === "";
-  const settings: StaticPodSettings = {
+  return {
     nodeName,
     references: {
       prevent: gates.enabled("PreventStaticPodAPIReferences"),
       allow: standalone ? ["configmaps", "secrets"] : [],
     },
+    lastGoodDirectory: join(flags.rootDir, "nodelet", "manifests"),
   };
-  const lastGoodDirectory = join(flags.rootDir, "nodelet", "manifests");
-  const portsFor = (source: "file" | "http"): SourcePorts => ({
-    clock,
-    log,
-    reportProblem: reportManifests({ health: parts.health, log, recordEvent }),
-    deliver: (pods, signal) => mux.set(source, pods, signal),
-  });
-  if (sources.includes("file")) {
-    const started = await listStaticPods(parts.cri.runtime, { clock, log }, scope.signal);
-    const adoption = new StaticPodAdoption(started, join(flags.rootDir, "nodelet", "adopted-static-pods.json"), log);
-    await adoption.restore();
-    const file = new FileSource(
-      {
-        ...settings,
-        path: kubelet.staticPodPath,
-        checkFrequencyMs: kubelet.fileCheckFrequencyMs,
-        lastGoodDirectory,
-        adoption,
-      },
-      portsFor("file"),
-    );
-    scope.spawn("manifest files", (signal) => file.run(signal));
-  }
-  if (sources.includes("http")) {
-    const http = new HttpSource(
-      {
-        ...settings,
-        url: kubelet.staticPodURL,
-        headers: kubelet.staticPodURLHeader,
-        checkFrequencyMs: kubelet.httpCheckFrequencyMs,
-        lastGoodDirectory,
-      },
-      portsFor("http"),
-    );
-    scope.spawn("manifest URL", (signal) => http.run(signal));
-  }
-  if (sources.length === 0)
-    log.warn("No source of pods is configured: set staticPodPath or staticPodURL, or give --kubeconfig");
-  return mux;
 }

@@ -4,14 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { checkSwap } from "../connections/host/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../ground/base/index.ts";
-import type { Pod, PodUid } from "../ground/model/index.ts";
-import type { LocalViews, PodViewChange } from "../node/server/index.ts";
 import { dataDirectories } from "./directories.ts";
 import { Ending } from "./ending.ts";
-import { LateViews } from "./late-views.ts";
 import { holdLockFile } from "./lock-file.ts";
-import { checkSwap } from "./swap.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-stages-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -86,36 +83,4 @@ test("lock file: without exit on contention others may open it", async () => {
   const ports = { clock: systemClock, log: silentLogger, scope, ending: new Ending() };
   await holdLockFile({ lockFile, exitOnLockContention: false }, ports);
   assert.equal(scope.size, 0);
-});
-
-test("late views: empty first; who listened already hears of every pod, then of changes", async () => {
-  const pods: Pod[] = [{ metadata: { name: "a", uid: "1" } }];
-  let announce: (change: PodViewChange) => void = () => {};
-  const views: LocalViews = {
-    pods: () => pods,
-    ownUid: () => "own" as PodUid,
-    watchPods: (listener) => {
-      announce = listener;
-      return () => {};
-    },
-    ledger: () => ({ entries: [], dropped: 3, blocker: undefined }),
-  };
-  const late = new LateViews();
-  const heard: string[] = [];
-  const stop = late.watchPods(({ type, object }) => heard.push(`${type} ${object.metadata?.name}`));
-  assert.deepEqual(late.pods(), []);
-  assert.equal(late.ledger("1" as never), undefined);
-  const runtime = { latest: () => undefined, inspect: () => Promise.reject(new Error("gone")) };
-  await assert.rejects(
-    late.inspect("1" as never, new AbortController().signal),
-    /has not reached the container runtime/,
-  );
-  late.attach(views, runtime);
-  await assert.rejects(late.inspect("1" as never, new AbortController().signal), /gone/);
-  announce({ type: "DELETED", object: { metadata: { name: "a", uid: "1" } } });
-  stop();
-  announce({ type: "ADDED", object: { metadata: { name: "b", uid: "2" } } });
-  assert.deepEqual(heard, ["ADDED a", "DELETED a"]);
-  assert.deepEqual(late.pods(), pods);
-  assert.equal(late.ledger("1" as never)?.dropped, 3);
 });

@@ -6,21 +6,21 @@ import type { StatsPorts } from "../node/server/index.ts";
 import { sandboxImageOf } from "../pod/images/index.ts";
 import type { NodeContext, PodObserver } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import type { AgentParts } from "./pods.ts";
+import type { Foundation } from "./foundation.ts";
 
-/** Where the statistics of the node and of its pods come from. */
+/** Where the statistics of the node and of its pods come from; throws while the runtime has not answered yet. */
 export function statisticsOf(
-  parts: Pick<AgentParts, "config" | "rootDir" | "clock" | "cri" | "cgroups" | "machine">,
+  base: Foundation,
   { node, observer, volumes }: { readonly node: NodeContext; readonly observer: PodObserver; volumes: PodVolumes },
 ): StatsPorts {
-  const { config, rootDir, clock, cri } = parts;
+  const { config, rootDir, clock, cri, host, random } = base;
   const { kubelet, gates } = config;
   return {
     clock,
-    random: Math.random,
-    machine: parts.machine,
+    random,
+    machine: host.facts.machine,
     sandboxImage: async (signal) => sandboxImageOf((await cri.runtime.status({ verbose: true }, { signal })).info),
-    cgroups: cgroupReader(parts.cgroups),
+    cgroups: cgroupReader(host.facts.cgroups),
     naming: node.cgroups,
     runtime: cri.runtime,
     images: cri.images,

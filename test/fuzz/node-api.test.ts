@@ -18,7 +18,7 @@ import { containerLogsService } from "../../src/node/server/logs/container-logs.
 import { figureMounts } from "../../src/node/server/serve-node-api.ts";
 import { eventually } from "../support/agent.ts";
 import { ContainerLogWriter } from "../support/log-writer.ts";
-import { allOn, apiPorts, FakeViews, TestServer } from "../support/node-api.ts";
+import { allOn, apiPorts, FakeViews, noStatistics, TestServer } from "../support/node-api.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
 import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";
 import { describeDescriptors, openDescriptors } from "./leaks.ts";
@@ -127,7 +127,7 @@ function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWrite
   };
   const runtimeViews = { latest: () => observed, inspect: async () => observed };
   const logs = { views, runtimeViews, runtime, clock: systemClock, splitStreams: true };
-  const figures = figureMounts({ figures: new Figures(), log: silentLogger });
+  const figures = figureMounts({ figures: new Figures(), statistics: noStatistics, log: silentLogger });
   const settings = { ...allOn, enableSystemLogHandler: false, flagz: true, statusz: true };
   const ports = apiPorts({ runtime, views, runtimeViews, figures, containerLogs: containerLogsService(logs) });
   const query = logQuery({ clock: systemClock, root, journalctl });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { execThrough } from "../../src/agent/exec.ts";
 import { CriClient } from "../../src/connections/cri/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { Container, ContainerId, PodUid, Probe } from "../../src/ground/model/index.ts";
 import { probeRunner, type RunProbe } from "../../src/pod/probes/index.ts";
 import { targetOf } from "../../src/pod/probes/target.ts";
+import { execThrough } from "../../src/pod/runtime/index.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { type RawPod, runRawPod } from "../support/raw-pod.ts";
 

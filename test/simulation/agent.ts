@@ -1,11 +1,12 @@
+import { buildAgent } from "../../src/agent/build-agent.ts";
+import { kubeconfigCluster } from "../../src/agent/cluster-parts.ts";
 import { prepareDirectories } from "../../src/agent/directories.ts";
-import { AgentMetrics } from "../../src/agent/metrics/index.ts";
-import { startPods } from "../../src/agent/pods.ts";
-import { RuntimeLink } from "../../src/agent/runtime-link.ts";
-import { ensureDirectory, readCgroupLayout, readMachine } from "../../src/connections/host/index.ts";
-import { type Logger, TaskScope } from "../../src/ground/base/index.ts";
+import type { Host } from "../../src/agent/inputs.ts";
+import { criConnection } from "../../src/agent/runtime-link.ts";
+import { systemHost } from "../../src/agent/system-host.ts";
+import { ensureDirectory } from "../../src/connections/host/index.ts";
+import { type Logger, onAbort, TaskScope } from "../../src/ground/base/index.ts";
 import { type AgentConfig, loadConfig } from "../../src/ground/config/index.ts";
-import { Figures, HealthRegistry } from "../../src/node/server/index.ts";
 import { memoryIo } from "../support/config-io.ts";
 import type { Machine } from "./machine/machine.ts";
 import type { Life } from "./machine/timeline.ts";
@@ -61,27 +62,50 @@ export function beginAgent(machine: Machine, life: Life, config: AgentConfig, tr
 }
 
 async function start(machine: Machine, life: Life, config: AgentConfig, log: Logger, scope: TaskScope): Promise<void> {
-  const figures = new Figures();
-  const metrics = new AgentMetrics(figures, machine.timeline.clock(life));
-  const { clock } = metrics;
-  const health = new HealthRegistry(clock);
-  const [host, cgroups] = await Promise.all([readMachine(), readCgroupLayout()]);
-  await ensureDirectory(rootDir, 0o750);
-  await prepareDirectories({ rootDir, podLogsDir: config.kubelet.podLogsDir, checkpoints: false }, log);
-  const link = new RuntimeLink(config.kubelet, {
+  const clock = machine.timeline.clock(life);
+  const agent = buildAgent({
+    config,
     clock,
-    log: log.named("cri"),
-    health,
-    onCall: metrics.runtime.onCall,
-  });
-  const runtime = await link.connect(scope.signal);
-  await startPods(
-    {
-      ...{ config, rootDir, clock, log, health, metrics, cri: link.cri, runtime, machine: host, cgroups },
-      surroundings: { workDir: "/", homeDir: undefined, environment: {} },
+    random: Math.random,
+    log,
+    process: {
+      pid: 1,
+      isRoot: true,
+      commandLine: ["nodelet"],
+      workDir: "/",
+      homeDir: undefined,
+      environment: {},
+      service: { notifySocket: undefined, watchdogUsec: undefined, watchdogPid: undefined },
+      logControl: { stalledMs: 0, setVerbosity: () => undefined } as never,
+      configz: () => ({}),
     },
+    host: await simulatedHost(),
+    connectRuntime: (ports) => criConnection(config, ports),
+    cluster: kubeconfigCluster(clock),
     scope,
-  );
+  });
+  const { ending } = agent.parts.base;
+  onAbort(scope.signal, () => ending.request("its loops have ended"));
+  for (const stage of agent.stages) {
+    ending.signal.throwIfAborted();
+    await stage.start();
+  }
+}
+
+/** The machine that the stand-ins make up; nobody else is on it, and nobody asks the agent anything. */
+async function simulatedHost(): Promise<Host> {
+  return {
+    ...(await systemHost()),
+    swaps: async () => [],
+    holdLock: async () => {},
+    tuneProcess: async () => {},
+    listen: async () => {},
+    async prepareDirectories({ kubelet }, directory, log) {
+      await ensureDirectory(directory, 0o750);
+      await prepareDirectories({ rootDir: directory, podLogsDir: kubelet.podLogsDir, checkpoints: false }, log);
+      return { [Symbol.dispose]: () => {} };
+    },
+  };
 }
 
 /** Log lines are part of what two runs must agree in. */

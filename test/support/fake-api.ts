@@ -23,11 +23,9 @@ export interface ApiCall {
 export class FakeApi {
   readonly calls: ApiCall[] = [];
   readonly #objects = new Map<string, KubeObject>();
-  readonly #watches = new Set<{
-    readonly prefix: string;
-    readonly name: string | undefined;
-    readonly body: Readable;
-  }>();
+  readonly #watches = new Set<OpenWatch>();
+  /** What watches were told, for those that begin at an older version. */
+  readonly #history: { readonly path: string; readonly type: string; readonly object: KubeObject }[] = [];
   #version = 0;
   #uids = 0;
   /** Called before every request; throws what the request is to fail with. */
@@ -100,7 +98,7 @@ export class FakeApi {
     const path = this.#begin("list", resource, ref, undefined, options, signal);
     const name = nameIn(options.fieldSelector);
     const items = [...this.#objects]
-      .filter(([key, object]) => key.startsWith(`${path}/`) && (name === undefined || object.metadata?.name === name))
+      .filter(([key, object]) => isBelow(path, key) && (name === undefined || object.metadata?.name === name))
       .map(([, object]) => object as Kind);
     return { metadata: { resourceVersion: String(this.#version) }, items };
   }
@@ -113,13 +111,17 @@ export class FakeApi {
   ): Promise<HttpResponse> {
     const path = this.#begin("watch", resource, ref, undefined, options, signal);
     const body = new Readable({ read() {} });
-    const watch = { prefix: `${path}/`, name: nameIn(options.fieldSelector), body };
+    const watch = { path, name: nameIn(options.fieldSelector), body };
     const onAbort = (): void => void body.destroy();
     signal.addEventListener("abort", onAbort, { once: true });
     body.once("close", () => {
       signal.removeEventListener("abort", onAbort);
       this.#watches.delete(watch);
     });
+    const since = Number(options.resourceVersion ?? this.#version);
+    for (const { path: changed, type, object } of this.#history) {
+      if (Number(object.metadata?.resourceVersion) > since) tell(watch, changed, type, object);
+    }
     this.#watches.add(watch);
     return { status: 200, header: () => undefined, body };
   }
@@ -170,6 +172,25 @@ export class FakeApi {
     return this.put(resource, plain, patched as Kind);
   }
 
+  /** At once, and only the object that the precondition names. */
+  async delete(
+    resource: Resource<KubeObject>,
+    ref: ObjectRef,
+    options: { readonly preconditions?: { readonly uid?: string } },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = this.#begin("delete", resource, ref, undefined, options, signal);
+    const uid = options.preconditions?.uid;
+    const known = this.object(resource, ref)?.metadata?.uid;
+    if (uid !== undefined && known !== undefined && uid !== known) throw refusal(409, "Conflict", path);
+    this.remove(resource, ref);
+  }
+
+  /** Ends every watch, as a server does that goes away. */
+  cutWatches(): void {
+    for (const { body } of this.#watches) body.destroy(new Error("the server went away"));
+  }
+
   #begin(
     verb: ApiCall["verb"],
     resource: Resource<KubeObject>,
@@ -187,11 +208,20 @@ export class FakeApi {
   }
 
   #tell(path: string, type: string, object: KubeObject): void {
-    for (const { prefix, name, body } of this.#watches) {
-      if (!path.startsWith(prefix) || (name !== undefined && object.metadata?.name !== name)) continue;
-      body.push(`${JSON.stringify({ type, object })}\n`);
-    }
+    this.#history.push({ path, type, object });
+    for (const watch of this.#watches) tell(watch, path, type, object);
   }
+}
+
+interface OpenWatch {
+  readonly path: string;
+  readonly name: string | undefined;
+  readonly body: Readable;
+}
+
+function tell({ path: watched, name, body }: OpenWatch, path: string, type: string, object: KubeObject): void {
+  if (!isBelow(watched, path) || (name !== undefined && object.metadata?.name !== name)) return;
+  body.push(`${JSON.stringify({ type, object })}\n`);
 }
 
 export function refusal(code: number, reason: string, what: string): ApiError {
@@ -200,4 +230,13 @@ export function refusal(code: number, reason: string, what: string): ApiError {
 
 function nameIn(fieldSelector: string | undefined): string | undefined {
   return fieldSelector?.startsWith("metadata.name=") ? fieldSelector.slice("metadata.name=".length) : undefined;
+}
+
+/** Whether the object is one of those that the path lists, in one namespace or in all of them. */
+function isBelow(listed: string, object: string): boolean {
+  if (object.startsWith(`${listed}/`)) return true;
+  const slash = listed.lastIndexOf("/");
+  const [group, plural] = [listed.slice(0, slash), listed.slice(slash + 1)];
+  const [namespaces, , kind, ...rest] = object.startsWith(`${group}/`) ? object.slice(group.length + 1).split("/") : [];
+  return namespaces === "namespaces" && kind === plural && rest.length === 1;
 }

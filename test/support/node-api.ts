@@ -10,7 +10,13 @@ import { openGate } from "../../src/node/server/api/gate.ts";
 import type { ApiPorts, ApiSettings } from "../../src/node/server/api/node-api.ts";
 import { NodeServer, type TlsSettings } from "../../src/node/server/api/node-server.ts";
 import type { Mount } from "../../src/node/server/api/router.ts";
-import { HealthRegistry, type LocalViews, type PodViewChange, type RuntimeViews } from "../../src/node/server/index.ts";
+import {
+  HealthRegistry,
+  LazyStatistics,
+  type LocalViews,
+  type PodViewChange,
+  type RuntimeViews,
+} from "../../src/node/server/index.ts";
 import { PodObserver } from "../../src/pod/runtime/index.ts";
 
 /** The pods of an agent, changed by the test. */
@@ -161,3 +167,12 @@ export interface Answer {
   readonly text: string;
   readonly bytes: Buffer;
 }
+
+/** Of an agent that has not reached its runtime yet. */
+export const noStatistics = new LazyStatistics(
+  new TaskScope(),
+  () => {
+    throw new Error("there is no runtime");
+  },
+  () => false,
+);

@@ -2,8 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgentMetrics } from "../../src/agent/metrics/index.ts";
-import { type PodEngine, startPodEngine } from "../../src/agent/pod-engine.ts";
+import { buildPodEngine, type PodEngine } from "../../src/agent/pod-engine.ts";
 import type { PodEngineParts } from "../../src/agent/pod-engine-parts.ts";
+import { buildPodSight, type PodSight } from "../../src/agent/pod-sight.ts";
+import { Wakes } from "../../src/agent/wakes.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "../../src/beside/hollow/index.ts";
 import { ContainerHints, CriError } from "../../src/connections/cri/index.ts";
 import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/ground/base/index.ts";
@@ -71,8 +73,9 @@ export class TestEngine implements AsyncDisposable {
     return engine;
   }
 
-  get engine(): PodEngine {
-    return this.#life.engine;
+  get engine(): PodEngine & PodSight & Pick<Life, "ledger" | "reconsider"> {
+    const { engine, sight, ledger, reconsider } = this.#life;
+    return { ...sight, ...engine, ledger, reconsider };
   }
 
   /** What this life has counted. */
@@ -154,7 +157,7 @@ export class TestEngine implements AsyncDisposable {
   }
 
   status(uid: string): PodStatus {
-    const status = this.engine.statuses.get(uid as PodUid);
+    const status = this.#life.sight.statuses.get(uid as PodUid);
     if (status === undefined) throw new Error(`pod ${uid} has no status`);
     return status;
   }
@@ -168,7 +171,7 @@ export class TestEngine implements AsyncDisposable {
   }
 
   phase(uid: string): string | undefined {
-    return this.engine.statuses.get(uid as PodUid)?.phase;
+    return this.#life.sight.statuses.get(uid as PodUid)?.phase;
   }
 
   /** Names of the containers that run, as "pod/container", in order. */
@@ -187,8 +190,8 @@ export class TestEngine implements AsyncDisposable {
 
   /** What the agent does every few minutes: removes directories of pods that nobody knows. */
   async cleanOrphans(): Promise<void> {
-    const { engine, volumes, scope } = this.#life;
-    const known = await engine.knownPods(scope.signal);
+    const { sight, volumes, scope } = this.#life;
+    const known = await sight.knownPods(scope.signal);
     if (known !== undefined) await volumes.cleanOrphans(known, scope.signal);
   }
 
@@ -212,6 +215,9 @@ export class TestEngine implements AsyncDisposable {
     const sources = this.#options.awaited === undefined ? [source] : [source, this.#options.awaited];
     const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
     const ledger = new Ledger<PodUid>(clock, undefined, metrics.pods.onStep);
+    const wakes = new Wakes();
+    const hinted = hints(new ContainerHints({ runtime, clock, log: silentLogger }));
+    const sight = buildPodSight({ clock, log: silentLogger, runtime, hints: hinted, mux, metrics, wakes });
     const volumes = new PodVolumes(scope, {
       clock,
       log: silentLogger,
@@ -224,62 +230,61 @@ export class TestEngine implements AsyncDisposable {
       objects: undefined,
       trustBundles: undefined,
       claims: undefined,
-      onReady: (uid) => engine.workers.wake(uid),
+      onReady: wakes.pod.tell,
     });
-    const engine = startPodEngine(
-      {
-        clock,
-        log: silentLogger,
-        ledger,
-        runtime,
-        runtimeName: "containerd",
-        hints: hints(new ContainerHints({ runtime, clock, log: silentLogger })),
-        mux,
-        admission: new Admission(handlers),
-        node: this.#nodeContext(),
-        hostIPs: () => this.#options.hostIPs?.() ?? ["10.0.0.1"],
-        readHostDns: this.#options.readHostDns ?? (async () => undefined),
-        onRuntimeChange() {},
-        services: () => ({ state: "none" }),
-        runtimeHandlerOf: () => "",
-        legacyLogDir: join(rootDir, "links"),
-        cgroups: { async ensure() {}, async remove() {} },
-        onPodsKnown: () => {},
-        volumes,
-        readConfigMap: undefined,
-        readSecret: undefined,
-        images: this.#options.images?.(this.runtime, { clock, ledger, metrics }) ?? {
-          prefetchImage() {},
-          async ensureImage(_pod, _kind, { image = "" }, _sandbox, signal) {
-            try {
-              const request = { image: { image, annotations: {}, userSpecifiedImage: "", runtimeHandler: "" } };
-              const spec = { ...request, auth: undefined, sandboxConfig: undefined };
-              return { ref: (await images.pullImage(spec, { signal })).imageRef, uid: undefined, username: "" };
-            } catch (error) {
-              if (!(error instanceof CriError)) throw error;
-              throw new StartError("ErrImagePull", messageOf(error));
-            }
-          },
-        },
-        metrics,
-        recordPodEvent: recordEvent,
-        recordNodeEvent() {},
-        onGone() {},
-        settings: {
-          crashBackoff: { initialMs: 10_000, maxMs: 300_000 },
-          startSlots,
-          runtimeRequestTimeoutMs: 120_000,
-          minimumContainerAgeMs: 0,
-          maxDeadPerContainer: 1,
-          maxDeadContainers: -1,
+    const engine = buildPodEngine({
+      clock,
+      log: silentLogger,
+      ledger,
+      wakes,
+      sight,
+      scope,
+      podsDir: join(rootDir, "pods"),
+      runtime,
+      runtimeName: () => "containerd",
+      hints: hinted,
+      admission: new Admission(handlers),
+      context: this.#nodeContext(),
+      hostIPs: () => this.#options.hostIPs?.() ?? ["10.0.0.1"],
+      readHostDns: this.#options.readHostDns ?? (async () => undefined),
+      services: () => ({ state: "none" }),
+      runtimeHandlerOf: () => "",
+      legacyLogDir: join(rootDir, "links"),
+      cgroups: { async ensure() {}, async remove() {} },
+      onPodsKnown: () => {},
+      volumes,
+      readConfigMap: undefined,
+      readSecret: undefined,
+      images: this.#options.images?.(this.runtime, { clock, ledger, metrics }) ?? {
+        prefetchImage() {},
+        async ensureImage(_pod, _kind, { image = "" }, _sandbox, signal) {
+          try {
+            const request = { image: { image, annotations: {}, userSpecifiedImage: "", runtimeHandler: "" } };
+            const spec = { ...request, auth: undefined, sandboxConfig: undefined };
+            return { ref: (await images.pullImage(spec, { signal })).imageRef, uid: undefined, username: "" };
+          } catch (error) {
+            if (!(error instanceof CriError)) throw error;
+            throw new StartError("ErrImagePull", messageOf(error));
+          }
         },
       },
-      scope,
-    );
-    return { scope, mux, volumes, engine, figures };
+      metrics,
+      recordPodEvent: recordEvent,
+      recordNodeEvent() {},
+      settings: {
+        crashBackoff: { initialMs: 10_000, maxMs: 300_000 },
+        startSlots,
+        runtimeRequestTimeoutMs: 120_000,
+        minimumContainerAgeMs: 0,
+        maxDeadPerContainer: 1,
+        maxDeadContainers: -1,
+      },
+    });
+    engine.start(scope);
+    return { scope, mux, volumes, engine, sight, ledger, reconsider: wakes.decisions.tell, figures };
   }
 
-  #nodeContext(): PodEngineParts["node"] {
+  #nodeContext(): PodEngineParts["context"] {
     const { rootDir } = this;
     const { nodeIps } = this.#options;
     const example = exampleContext({ rootDir, podLogsDir: join(rootDir, "logs") });
@@ -302,6 +307,10 @@ interface Life {
   readonly mux: PodMux;
   readonly volumes: PodVolumes;
   readonly engine: PodEngine;
+  readonly sight: PodSight;
+  readonly ledger: Ledger<PodUid>;
+  /** What pods are judged by has become known, or has changed. */
+  readonly reconsider: () => void;
   readonly figures: Figures;
 }
 

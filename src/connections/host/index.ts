@@ -20,10 +20,12 @@ export { setOpenFileLimit } from "./open-files.ts";
 export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";
 export { RemovedNames } from "./removed-names.ts";
 export { isAppArmorEnabled, isSelinuxEnabled, setSelinuxLabel } from "./security.ts";
+export { checkSwap } from "./swap.ts";
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { findSystemd } from "./systemd/find.ts";
 export type { SystemdManager, UnitProperty } from "./systemd/manager.ts";
 export { notifySystemd, type ServiceNotice } from "./systemd/notify.ts";
+export { type ServiceEnvironment, ServiceManager } from "./systemd/service-manager.ts";
 export { type RunTool, runTool, ToolError } from "./tools.ts";
 export { type TreeVisitor, walkTree } from "./tree-walk.ts";
 export {

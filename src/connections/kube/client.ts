@@ -60,8 +60,8 @@ export interface RequestReport {
 }
 
 export interface KubeClientPorts {
-  readonly transport: Transport;
-  readonly credentials: Credentials;
+  readonly transport: Pick<Transport, "send">;
+  readonly credentials: Pick<Credentials, "refused">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly onRequest?: ((report: RequestReport) => void) | undefined;

@@ -39,6 +39,23 @@ export interface KubeClientsPorts {
 const requestTimeoutMs = 70_000;
 const dialTimeoutMs = 30_000;
 
+/** Nothing can be asked yet: where the API server is, and as whom we may ask, is not known before `open`. */
+class NotJoinedError extends Error {
+  override readonly name = "NotJoinedError";
+  constructor() {
+    super("the agent has not joined its cluster yet");
+  }
+}
+
+/** What is known of the API server once it can be asked. */
+interface OpenWay {
+  readonly server: string;
+  readonly credentials: Credentials;
+  readonly common: Transport;
+  readonly vital: Transport;
+  readonly onRequest: ((report: RequestReport) => void) | undefined;
+}
+
 /**
  * The agent's three ways to the API server, so that neither work nor events can hold up the heartbeat. Heartbeats have
  * a connection of their own; events travel with the rest.
@@ -47,53 +64,80 @@ export class KubeClients implements Disposable {
   readonly main: KubeClient;
   readonly events: KubeClient;
   readonly heartbeat: KubeClient;
-  readonly credentials: Credentials;
-  /** Host and port of the API server. */
-  readonly server: string;
-  readonly #common: Transport;
-  readonly #vital: Transport;
+  readonly #ports: KubeClientsPorts;
+  #way: OpenWay | undefined;
 
-  constructor(access: ClusterAccess, settings: KubeClientsSettings, ports: KubeClientsPorts) {
-    const { clock, log, environment } = ports;
-    const { trust } = access;
-    this.server = access.server.host;
-    const certificates = trust.type === "authority" ? new LiveMaterial(trust.certificates, clock) : undefined;
-    const authority = async (): Promise<Buffer | undefined> => certificates?.read();
-    const credentials =
-      ports.credentials ??
-      new UserCredentials(access, { clock, log, environment: definedOnly(environment), authority });
-    const transportPorts = { clock, log, credentials, authority };
-    const transportSettings = transportSettingsOf(access, environment);
-    this.#common = new Transport(transportSettings, transportPorts);
-    this.#vital = new Transport(transportSettings, transportPorts);
-    this.credentials = credentials;
-
-    const client = (transport: Transport, limits: ClientLimits | "unlimited", timeoutMs: number): KubeClient => {
+  /** Without `access`, requests reject with NotJoinedError until `open` is called. */
+  constructor(access: ClusterAccess | undefined, settings: KubeClientsSettings, ports: KubeClientsPorts) {
+    const { clock, log } = ports;
+    this.#ports = ports;
+    const client = (
+      choose: (way: OpenWay) => Transport,
+      limits: ClientLimits | "unlimited",
+      timeoutMs: number,
+    ): KubeClient => {
       const throttle = limits === "unlimited" ? undefined : new TokenBucket(limits.qps || 5, limits.burst || 10, clock);
       return new KubeClient(
         { userAgent: settings.userAgent, timeoutMs, throttle },
-        { transport, credentials, clock, log, onRequest: ports.onRequest },
+        {
+          transport: { send: async (request, signal) => await choose(this.#opened()).send(request, signal) },
+          credentials: { refused: () => this.#opened().credentials.refused() },
+          clock,
+          log,
+          onRequest: (report) => this.#way?.onRequest?.(report),
+        },
       );
     };
-    this.main = client(this.#common, settings.main, requestTimeoutMs);
-    this.events = client(this.#common, settings.events, requestTimeoutMs);
-    this.heartbeat = client(this.#vital, "unlimited", settings.heartbeatTimeoutMs);
+    this.main = client(({ common }) => common, settings.main, requestTimeoutMs);
+    this.events = client(({ common }) => common, settings.events, requestTimeoutMs);
+    this.heartbeat = client(({ vital }) => vital, "unlimited", settings.heartbeatTimeoutMs);
+    if (access !== undefined) this.open(access, ports);
+  }
+
+  /** Host and port of the API server. */
+  get server(): string {
+    return this.#opened().server;
+  }
+
+  /** From here on requests are sent, with the credentials given or those that the kubeconfig names. */
+  open(access: ClusterAccess, means: Pick<KubeClientsPorts, "credentials" | "onRequest"> = {}): void {
+    const { clock, log, environment } = this.#ports;
+    const { trust } = access;
+    const certificates = trust.type === "authority" ? new LiveMaterial(trust.certificates, clock) : undefined;
+    const authority = async (): Promise<Buffer | undefined> => certificates?.read();
+    const credentials =
+      means.credentials ??
+      new UserCredentials(access, { clock, log, environment: definedOnly(environment), authority });
+    const transportPorts = { clock, log, credentials, authority };
+    const transportSettings = transportSettingsOf(access, environment);
+    this.#way = {
+      server: access.server.host,
+      credentials,
+      common: new Transport(transportSettings, transportPorts),
+      vital: new Transport(transportSettings, transportPorts),
+      onRequest: means.onRequest,
+    };
   }
 
   /** For when heartbeats fail again and again: the connection may be to a server that is gone without a word. */
   resetHeartbeat(): void {
-    this.#vital.closeConnections(new Error("heartbeats failed on it again and again"));
+    this.#way?.vital.closeConnections(new Error("heartbeats failed on it again and again"));
   }
 
   /** For when we have become somebody else: watches, which never end by themselves, are to go on as who we are now. */
   replaceConnections(): void {
-    this.#common.retireConnections();
-    this.#vital.retireConnections();
+    this.#way?.common.retireConnections();
+    this.#way?.vital.retireConnections();
   }
 
   [Symbol.dispose](): void {
-    this.#common[Symbol.dispose]();
-    this.#vital[Symbol.dispose]();
+    this.#way?.common[Symbol.dispose]();
+    this.#way?.vital[Symbol.dispose]();
+  }
+
+  #opened(): OpenWay {
+    if (this.#way === undefined) throw new NotJoinedError();
+    return this.#way;
   }
 }
 

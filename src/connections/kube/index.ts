@@ -30,7 +30,12 @@ export {
   type RequestReport,
   type WatchOptions,
 } from "./client.ts";
-export { type ClientLimits, KubeClients, type KubeClientsPorts, type KubeClientsSettings } from "./clients.ts";
+export {
+  type ClientLimits,
+  KubeClients,
+  type KubeClientsPorts,
+  type KubeClientsSettings,
+} from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";
 export { getObject, type NamedObject, ObjectWatches, requestToken } from "./objects/index.ts";
 export { type KubeObject, type ObjectRef, pathOf, type Resource, resources } from "./resources.ts";

@@ -2,6 +2,7 @@
 export { aFewAtOnce, allEnded, mapAtMost, settleAtMost } from "./at-most.ts";
 export { Backoff, type BackoffSettings } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { CollectorLoop } from "./collector-loop.ts";
 export { cutBytes, cutText } from "./cut-text.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export { codeOf, explain, hasCode, isAbort, isMissing, messageOf } from "./errors.ts";
@@ -38,3 +39,5 @@ export { systemNames } from "./system-names.ts";
 export { table } from "./table.ts";
 export { TaskScope } from "./task-scope.ts";
 export { TokenBucket } from "./token-bucket.ts";
+export { Topic } from "./topic.ts";
+export { whenDifferent } from "./when-different.ts";

@@ -9,12 +9,14 @@ import { KubeClients, parseKubeconfig, resources } from "../../connections/kube/
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { Node } from "../../ground/model/index.ts";
 import { NodeKeeper } from "./keeper.ts";
+import { OwnNode } from "./own-node.ts";
 import type { NodeSettings } from "./settings.ts";
 
 interface World extends AsyncDisposable {
   readonly api: FakeApi;
   readonly clock: FakeClock;
   readonly facts: TestFacts;
+  readonly own: OwnNode;
   readonly keeper: NodeKeeper;
   readonly events: string[];
   readonly scope: TaskScope;
@@ -29,8 +31,11 @@ async function start(prepare: (world: World) => void = () => {}, settings: Parti
   const facts = new TestFacts();
   const scope = new TaskScope();
   const events: string[] = [];
+  const random = (): number => 0.5;
+  const own = new OwnNode("node-1", { client: api as never, clock, log: silentLogger, random });
   const world: World = {
     api,
+    own,
     clock,
     facts,
     events,
@@ -39,11 +44,12 @@ async function start(prepare: (world: World) => void = () => {}, settings: Parti
     keeper: new NodeKeeper(
       { ...testNodeSettings, ...settings },
       {
+        own,
         clients: { main: api as never, heartbeat: api as never, resetHeartbeat: () => {} },
         facts,
         clock,
         log: silentLogger,
-        random: () => 0.5,
+        random,
         recordEvent: ({ reason }) => events.push(reason),
         takePodCidrs: async () => false,
         onRecovered: () => world.recoveries++,
@@ -52,6 +58,7 @@ async function start(prepare: (world: World) => void = () => {}, settings: Parti
     [Symbol.asyncDispose]: () => scope.stop(),
   };
   prepare(world);
+  scope.spawn("node watch", (signal) => own.run(signal));
   world.keeper.start(scope);
   await clock.advance(0);
   return world;
@@ -151,10 +158,10 @@ test("after a restart the Node that is there is taken up, and never called unrea
 
 test("a Node that is deleted stays deleted, and costs no requests", async () => {
   await using world = await start();
-  const { api, clock, keeper } = world;
+  const { api, clock, own } = world;
   api.remove(resources.nodes, nodeRef);
   await clock.advance(0);
-  assert.equal(keeper.node, undefined);
+  assert.equal(own.node, undefined);
   api.calls.length = 0;
   await clock.advance(120_000);
   assert.equal(api.object(resources.nodes, nodeRef), undefined);
@@ -166,7 +173,7 @@ test("a Node that is deleted stays deleted, and costs no requests", async () => 
 
 test("a Node that somebody makes anew is taken up: status, lease and CSINode are its own", async () => {
   await using world = await start();
-  const { api, clock, keeper } = world;
+  const { api, clock, own } = world;
   const old = api.object(resources.nodes, nodeRef);
   api.remove(resources.nodes, nodeRef);
   await clock.advance(1_000);
@@ -176,7 +183,7 @@ test("a Node that somebody makes anew is taken up: status, lease and CSINode are
   assert.notEqual(node?.metadata?.uid, old?.metadata?.uid);
   assert.equal(readyOf(node), "True: kubelet is posting ready status");
   assert.equal(node?.metadata?.labels?.["made"], "by hand");
-  assert.equal(keeper.node?.metadata?.uid, node?.metadata?.uid);
+  assert.equal(own.node?.metadata?.uid, node?.metadata?.uid);
   const uid = node?.metadata?.uid;
   assert.equal(api.object(resources.csiNodes, nodeRef)?.metadata?.ownerReferences?.[0]?.uid, uid);
   const lease = api.object(resources.leases, { namespace: "kube-node-lease", name: "node-1" });
@@ -257,7 +264,10 @@ test("with the rights of a node, over HTTPS, against the local API server", asyn
   using clients = new KubeClients(access, generous, { clock: systemClock, log: silentLogger, environment: {} });
   const problems: unknown[] = [];
   await using loops = new TaskScope();
+  const ports = { client: clients.main, clock: systemClock, log: silentLogger, random: Math.random };
+  const own = new OwnNode("node-1", ports);
   const keeper = new NodeKeeper(testNodeSettings, {
+    own,
     clients,
     facts: new TestFacts(),
     clock: systemClock,
@@ -267,11 +277,12 @@ test("with the rights of a node, over HTTPS, against the local API server", asyn
     takePodCidrs: async () => false,
     onRecovered: () => {},
   });
+  loops.spawn("node watch", (signal) => own.run(signal));
   keeper.start(loops);
   const giveUp = AbortSignal.timeout(20_000);
   const lease = async () =>
     clients.main.get(resources.leases, { namespace: "kube-node-lease", name: "node-1" }, {}, never);
-  while (!readyOf(keeper.node)?.startsWith("True") || (await lease().catch(() => undefined)) === undefined) {
+  while (!readyOf(own.node)?.startsWith("True") || (await lease().catch(() => undefined)) === undefined) {
     giveUp.throwIfAborted();
     await systemClock.sleep(5, giveUp);
   }

@@ -1,8 +1,9 @@
-import { Informer, type KubeClients, resources, withoutManagedFields } from "../../connections/kube/index.ts";
+import type { KubeClients } from "../../connections/kube/index.ts";
 import { type Clock, type Logger, Pause, type TaskScope, TokenBucket } from "../../ground/base/index.ts";
 import type { Node, RecordNodeEvent } from "../../ground/model/index.ts";
 import { LeaseKeeper } from "./heartbeat/lease.ts";
 import { StatusReporter } from "./heartbeat/status-reporter.ts";
+import type { OwnNode } from "./own-node.ts";
 import type { NodeFacts } from "./ports.ts";
 import { CsiNodeKeeper } from "./registration/csi-node.ts";
 import { newNode } from "./registration/node-object.ts";
@@ -11,6 +12,8 @@ import type { NodeSettings } from "./settings.ts";
 import { StatusComputer } from "./status/compute.ts";
 
 export interface NodeKeeperPorts {
+  /** The Node that is kept; watched by whoever made it. */
+  readonly own: OwnNode;
   readonly clients: Pick<KubeClients, "main" | "heartbeat" | "resetHeartbeat">;
   readonly facts: NodeFacts;
   readonly clock: Clock;
@@ -30,72 +33,49 @@ const wokenBurst = 10;
 const storageGraceMs = 1_000;
 
 /**
- * Keeps the Node object: makes it, follows it, reports the node's status, renews its lease. A Node that somebody deletes
+ * Keeps the Node object, as its only writer: makes it, reports the node's status, renews its lease. A Node that somebody deletes
  * is not made again while the agent runs, as users of `kubectl delete node` expect; one that comes back is taken up.
  */
 export class NodeKeeper {
   readonly #settings: NodeSettings;
   readonly #ports: NodeKeeperPorts;
-  readonly #informer: Informer<Node>;
   readonly #computer: StatusComputer;
   readonly #reporter: StatusReporter;
   readonly #lease: LeaseKeeper;
   readonly #csiNode: CsiNodeKeeper;
   readonly #pause: Pause;
   readonly #wakes: TokenBucket;
-  readonly #listeners = new Set<(node: Node | undefined) => void>();
-  #node: Node | undefined;
+  #before: Node | undefined;
   #woken = false;
   #scope: TaskScope | undefined;
 
   constructor(settings: NodeSettings, ports: NodeKeeperPorts) {
     const { clients, facts, clock, log, random, recordEvent } = ports;
-    const { nodeName } = settings;
     this.#settings = settings;
     this.#ports = ports;
     this.#pause = new Pause(clock);
     this.#wakes = new TokenBucket(wokenPerSecond, wokenBurst, clock);
-    this.#informer = new Informer<Node>(
-      { resource: resources.nodes, fieldSelector: `metadata.name=${nodeName}`, keep: withoutManagedFields },
-      { client: clients.main, clock, log, random },
-    );
     this.#csiNode = new CsiNodeKeeper({ client: clients.main, clock, log, random, onChange: () => this.wake() });
     const storageProblem = (): string | undefined => this.#csiNode.problem;
     this.#computer = new StatusComputer(settings, { facts, clock, log, recordEvent, storageProblem });
     const vital = { client: clients.heartbeat, resetConnection: () => clients.resetHeartbeat(), clock, log, random };
     this.#reporter = new StatusReporter(settings, {
       ...vital,
-      known: () => this.#node,
+      known: () => ports.own.node,
       compute: (node, signal) => this.#computer.compute(node, signal),
       takePodCidrs: ports.takePodCidrs,
-      onReported: (node) => this.#learn(node),
+      onReported: (node) => ports.own.learn(node),
     });
     this.#lease = new LeaseKeeper(settings, {
       ...vital,
-      node: async () => this.#node,
+      node: async () => ports.own.node,
       onRecovered: () => this.#recovered(),
     });
-  }
-
-  /** The Node as the API server has it; undefined while there is none, or none is known. */
-  get node(): Node | undefined {
-    return this.#node;
   }
 
   /** How the lease is doing. */
   get lease(): Pick<LeaseKeeper, "renewal"> {
     return this.#lease;
-  }
-
-  /** Resolves when the API server has said whether there is a Node. */
-  synced(signal: AbortSignal): Promise<void> {
-    return this.#informer.synced(signal);
-  }
-
-  /** Told of every change of the Node; returns how to stop that. */
-  onNode(listener: (node: Node | undefined) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** A fact has changed: look now whether the status has. */
@@ -108,23 +88,24 @@ export class NodeKeeper {
   start(scope: TaskScope): void {
     this.#scope = scope;
     this.#ports.recordEvent({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
-    this.#informer.onChange((change) => this.#learn(change.type === "deleted" ? undefined : change.object));
-    scope.spawn("node watch", (signal) => this.#informer.run(signal));
+    this.#ports.own.onNode((node) => this.#changed(node));
+    // It may have been seen before there was anybody to keep it.
+    if (this.#ports.own.node !== undefined) this.#changed(this.#ports.own.node);
     scope.spawn("node status", (signal) => this.#reportStatus(signal));
     scope.spawn("node lease", (signal) => this.#lease.run(signal));
   }
 
   async #reportStatus(signal: AbortSignal): Promise<void> {
-    const { clients, clock, log, facts, random } = this.#ports;
+    const { clients, clock, log, facts, random, own } = this.#ports;
     if (this.#settings.register) {
       const bare = newNode(this.#settings, facts.machine.architecture);
       const wanted = (bounded: AbortSignal): Promise<Node> => this.#computer.compute(bare, bounded);
-      this.#learn(await registerNode({ client: clients.main, clock, log, wanted, devices: facts.devices }, signal));
+      own.learn(await registerNode({ client: clients.main, clock, log, wanted, devices: facts.devices }, signal));
       await this.#storageSettles(signal);
     }
     while (!signal.aborted) {
       this.#woken = false;
-      if (this.#node !== undefined || !this.#informer.hasSynced) await this.#reporter.sync(signal);
+      if (own.node !== undefined || !own.hasSynced) await this.#reporter.sync(signal);
       const periodMs = this.#settings.updateEveryMs * (1 + random() * statusJitter);
       if (!this.#woken) await this.#pause.wait(periodMs, signal);
       if (this.#woken) await this.#wakes.take(signal);
@@ -138,16 +119,14 @@ export class NodeKeeper {
     if (problem !== undefined && !this.#woken) await this.#pause.wait(storageGraceMs, signal);
   }
 
-  #learn(node: Node | undefined): void {
-    const before = this.#node;
-    const next = node && withoutManagedFields(node);
-    this.#node = next;
+  #changed(next: Node | undefined): void {
+    const before = this.#before;
+    this.#before = next;
     if (before !== undefined && next === undefined) {
       this.#ports.log.warn("The Node was deleted; it will not be made again before the agent is started anew");
     }
     if (next !== undefined && next.metadata?.uid !== before?.metadata?.uid) this.#takeUp(next);
     if (before?.spec?.unschedulable !== next?.spec?.unschedulable) this.wake();
-    for (const listener of this.#listeners) listener(next);
   }
 
   /** What belongs to the Node must belong to this one. */
@@ -159,7 +138,7 @@ export class NodeKeeper {
   }
 
   #recovered(): void {
-    this.#informer.hasten();
+    this.#ports.own.hasten();
     this.wake();
     this.#ports.onRecovered();
   }

@@ -17,6 +17,7 @@ import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
 import { metricMounts } from "./metrics/metric-mounts.ts";
 import type { LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
+import type { LazyStatistics } from "./stats/lazy-statistics.ts";
 import { statsService } from "./stats/stats-service.ts";
 import { LiveTls } from "./tls/live-tls.ts";
 import { type ServingFiles, servingFiles } from "./tls/serving-files.ts";
@@ -28,6 +29,7 @@ export interface NodeApiPorts {
   readonly runtime: RuntimeService;
   readonly health: HealthRegistry;
   readonly figures: Figures;
+  readonly statistics: LazyStatistics;
   /** Who tokens belong to and who may do what; asked only where the configuration says so. */
   readonly reviews: Reviews;
   readonly configz: () => unknown;
@@ -89,7 +91,7 @@ export async function serveNodeApi(
 /** Opens the API of the node for everybody: what only shows, in plain HTTP. */
 export async function serveReadOnly(
   { kubelet: { address: host, readOnlyPort: port } }: AgentConfig,
-  ports: Pick<NodeApiPorts, "views" | "health" | "figures" | "clock" | "log">,
+  ports: Pick<NodeApiPorts, "views" | "health" | "figures" | "statistics" | "clock" | "log">,
   scope: TaskScope,
 ): Promise<void> {
   const { clock, log } = ports;
@@ -110,8 +112,12 @@ export async function serveReadOnly(
   log.info("Started to listen read-only", { address: host, port: server.port });
 }
 
-export function figureMounts({ figures, log }: Pick<NodeApiPorts, "figures" | "log">): readonly Mount[] {
-  return [statsService(() => figures.statistics()), ...metricMounts(figures, log)];
+export function figureMounts({
+  figures,
+  statistics,
+  log,
+}: Pick<NodeApiPorts, "figures" | "statistics" | "log">): readonly Mount[] {
+  return [statsService(() => statistics.get()), ...metricMounts(figures, statistics, log)];
 }
 
 async function certificateFiles(

@@ -8,6 +8,7 @@ export {
 export { Credentials } from "./credentials.ts";
 export { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 export { ImageAgeFile, type ImageAgeStore } from "./image-ages.ts";
+export { ImageCollection } from "./image-collection.ts";
 export { ImageError } from "./image-error.ts";
 export { type ImageFs, readImageFs } from "./image-fs.ts";
 export { ImageGc, type ImageGcPorts, type ImageGcSettings } from "./image-gc.ts";
@@ -17,8 +18,6 @@ export {
   type ImagePullerPorts,
   type ImagePullerSettings,
   type ImageRequest,
-  imageOf,
-  mountedImageOf,
 } from "./image-puller.ts";
 export { type NodeCredentialPaths, NodeCredentials } from "./node-credentials.ts";
 export { ImageList, nodeStatusImages } from "./node-images.ts";
@@ -26,7 +25,8 @@ export {
   type CredentialProviderConfig,
   loadCredentialProviders,
 } from "./plugin-config.ts";
-export { ImagePrefetch } from "./prefetch.ts";
+export { imageAccessOf, PodImages, type ProcessSurroundings, recoverAccess } from "./pod-images.ts";
+export { pullAccounts } from "./pull-accounts.ts";
 export type { PulledImage, PullOutcome } from "./pull-attempts.ts";
 export type { SavedBackoff } from "./pull-backoff.ts";
 export type { PullInProgress } from "./pull-queue.ts";

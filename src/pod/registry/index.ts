@@ -8,5 +8,10 @@ export {
   sysctlHandler,
 } from "./admission-handlers.ts";
 export { type JudgingNode, nodeFitHandler } from "./admission-node-fit.ts";
+export { arePodsKnown, PodIntake } from "./intake.ts";
+export { knownPods } from "./known-pods.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
+export { followMirrors } from "./mirror-wakes.ts";
+export { preempter } from "./preempt.ts";
 export { PodRegistry, type RegistryPorts } from "./registry.ts";
+export { WantedPods } from "./wanted-pods.ts";

@@ -15,6 +15,7 @@ import {
 import type { PodState, TerminateRequest } from "../workers/index.ts";
 import { Admission, type AdmissionVerdict, type Preemption } from "./admission.ts";
 import { PodRegistry } from "./registry.ts";
+import { WantedPods } from "./wanted-pods.ts";
 
 type Meta = Partial<IdentifiedPod["metadata"]>;
 const pod = (name: string, metadata: Meta = {}): IdentifiedPod => testPod({}, { name, uid: name, ...metadata });
@@ -84,6 +85,7 @@ class World {
     throw new Error("the runtime does not answer");
   };
   readonly registry = new PodRegistry({
+    wanted: new WantedPods(),
     workers: this.workers,
     admission: new Admission([
       (of, others) => {

@@ -14,6 +14,7 @@ import {
 } from "../../ground/model/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
+import type { Intake, WantedPods } from "./wanted-pods.ts";
 
 /**
  * The pods that are wanted on this node. Takes the sources' changes in order, decides about each pod and tells the
@@ -22,12 +23,12 @@ import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
  */
 export class PodRegistry {
   readonly #ports: RegistryPorts;
-  readonly #pods = new Map<PodUid, IdentifiedPod>();
+  readonly #pods: Map<PodUid, IdentifiedPod>;
   /** Handed to their workers, or about to be when others have made room. */
   readonly #taken = new Set<PodUid>();
   readonly #rejected = new Set<PodUid>();
   /** Wanted, and waiting for what the decision about them rests on. */
-  readonly #pending = new Map<PodUid, Intake>();
+  readonly #pending: Map<PodUid, Intake>;
   /** Taken off to make room for others. */
   readonly #preempted = new Set<PodUid>();
   /** Admitted, and waiting for those that have to go first; each time it comes is another wait. */
@@ -35,11 +36,15 @@ export class PodRegistry {
   /** Run, and can't be reckoned with: what they ask for makes no sense. */
   readonly #beyondReckoning = new Set<PodUid>();
   /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
-  readonly #found = new Map<PodUid, string | undefined>();
+  readonly #found: Map<PodUid, string | undefined>;
   readonly #failures = new Map<PodUid, number>();
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports;
+    const { pods, pending, found } = ports.wanted;
+    this.#pods = pods;
+    this.#pending = pending;
+    this.#found = found;
   }
 
   get(uid: PodUid): IdentifiedPod | undefined {
@@ -124,12 +129,12 @@ export class PodRegistry {
 
   /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
   isUnclaimed(name: string): boolean {
-    return [...this.#found.values()].includes(name);
+    return this.#ports.wanted.isUnclaimed(name);
   }
 
   /** Whether no wanted pod that runs here already waits for the decision about it. */
   hasTakenAllOver(): boolean {
-    return this.#ports.isRuntimeKnown() && [...this.#pending.keys()].every((uid) => !this.#found.has(uid));
+    return this.#ports.isRuntimeKnown() && !this.#ports.wanted.isTakingOver();
   }
 
   /** What the runtime has and no worker does; `stopIfOrphaned` decides about each. */
@@ -300,14 +305,6 @@ export class PodRegistry {
   }
 }
 
-/** How a pod came, as far as the decision about it depends on that. */
-interface Intake {
-  /** Its source can't confirm that it is wanted. */
-  readonly isProvisional: boolean;
-  /** What its source says against its start. */
-  readonly hold: string | undefined;
-}
-
 const said: Intake = { isProvisional: false, hold: undefined };
 
 function intakeOf(pod: IdentifiedPod, provisional: Provisional | undefined): Intake {
@@ -341,6 +338,8 @@ const firstRetryMs = 1_000;
 const longestRetryMs = 60_000;
 
 export interface RegistryPorts {
+  /** Where the registry keeps what it knows. */
+  readonly wanted: WantedPods;
   readonly workers: Pick<PodWorkers, "upsert" | "terminate" | "adoptOrphan" | "runtimeChanged" | "knows" | "stateOf">;
   readonly admission: Admission;
   readonly clock: Clock;

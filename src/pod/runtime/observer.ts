@@ -43,6 +43,13 @@ export class PodObserver {
     return this.#latest.values();
   }
 
+  /** Those that ran when they were last looked at. */
+  *runningContainers(): IterableIterator<ObservedContainer> {
+    for (const { containers } of this.#latest.values()) {
+      for (const container of containers) if (container.state === "running") yield container;
+    }
+  }
+
   /** The pod that a sandbox or container id belongs to, if it was ever seen. */
   ownerOf(id: string): PodUid | undefined {
     return this.#owners.get(id);

@@ -9,7 +9,9 @@ export {
 } from "./host-namespaces.ts";
 export { HttpSource, type HttpSourceSettings } from "./http-source.ts";
 export type { SourceChange } from "./known-pods.ts";
+export { listStartedPods, listStaticPods } from "./list-started-pods.ts";
 export type { StaticPodSettings } from "./make-static-pod.ts";
+export { reportManifests } from "./manifest-reports.ts";
 export type { NotificationMode, NotificationOf, PodNotification, PodSnapshot } from "./notifications.ts";
 export { isIdentified, OfflineFile } from "./offline-file.ts";
 export { PodMux, type PodMuxPorts, type PodMuxSettings } from "./pod-mux.ts";

@@ -12,20 +12,22 @@ export type StartedStaticPod = Omit<StartedPod, "source" | "isLive">;
  * touched since is the pod that the file describes: it keeps its UID, and with it its containers, volumes and mirror.
  */
 export class StaticPodAdoption {
-  readonly #started: readonly StartedStaticPod[];
+  #started: readonly StartedStaticPod[];
   readonly #path: string;
   readonly #log: Logger;
   /** From the UID that we would give to the one that is kept. */
   #adopted: ReadonlyMap<string, string> = new Map();
 
+  /** `started`: as far as it is known already. */
   constructor(started: readonly StartedStaticPod[], path: string, log: Logger) {
     this.#started = started;
     this.#path = path;
     this.#log = log;
   }
 
-  /** What earlier runs adopted must be known before the first manifest is read. */
-  async restore(): Promise<void> {
+  /** What the runtime has and what earlier runs adopted must be known before the first manifest is read. */
+  async restore(started = this.#started): Promise<void> {
+    this.#started = started;
     try {
       const saved: unknown = JSON.parse(await readFile(this.#path, "utf8"));
       if (!isTextByText(saved)) throw new Error(`found ${typeof saved}, want an object from UID to UID`);

@@ -1,8 +1,10 @@
 // Computes the status of pods from what is observed, and remembers the newest one of each.
+export { ApiReports, deleteApiPod } from "./api-reports.ts";
 export { computePodStatus, finalPodStatus } from "./compute.ts";
 export { withForeignConditions } from "./conditions.ts";
 export type { ContainerFlags, NodeFacts, StatusInput, WaitingReason } from "./input.ts";
-export { StatusSender } from "./sender.ts";
+export { noteMilestones } from "./milestones.ts";
+export { PodViews } from "./pod-views.ts";
 export { type StatusListener, StatusStore } from "./store.ts";
 export { readTerminationText } from "./termination-text.ts";
 export { TerminationTexts } from "./termination-texts.ts";

@@ -1,8 +1,10 @@
 // Volumes of pods: what is wanted and what is mounted, the tasks between them, and one file per kind of volume.
 export { VolumeFiles } from "./apart/volume-files.ts";
+export { attachmentsOf, claimsOf, csiClusterOf } from "./cluster-storage.ts";
 export { CsiVolumes } from "./csi/csi-kind.ts";
 export type { CsiCluster, CsiPorts, ResizeReport } from "./csi/ports.ts";
 export type { Claims } from "./engine/claims.ts";
+export { sweepOrphans } from "./engine/orphan-sweep.ts";
 export type { OrphanReport } from "./engine/orphans.ts";
 export { removePodDirectory } from "./engine/orphans.ts";
 export { PodVolumes, type PodVolumesPorts } from "./engine/pod-volumes.ts";
@@ -15,6 +17,7 @@ export { LocalObjects, type LocalObjectsOptions } from "./objects/local-objects.
 export type { ObjectKind, ObjectKinds, ObjectRef, ObjectSource, Objects } from "./objects/ports.ts";
 export { type ChangeDetection, objectsBy } from "./objects/strategy.ts";
 export { type RequestToken, TokenManager } from "./objects/tokens.ts";
+export { TrustBundleInformer } from "./objects/trust-bundle-informer.ts";
 export type { TrustBundles } from "./objects/trust-bundles.ts";
 export type { VolumeUsage } from "./stats/disk-usage.ts";
 export type { MeasuredVolume } from "./stats/pod-usage.ts";

@@ -1,5 +1,8 @@
 // One serial worker per pod: lifecycle states, plan (pure), apply (effects).
+export { crashBackoffOf } from "./crash-backoff-settings.ts";
 export { PodCheckpointFiles } from "./pod-checkpoint.ts";
+export { PodProbes } from "./pod-probes.ts";
+export { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
 export type { PodState, TerminateRequest, TerminationCause } from "./pod-state.ts";
 export { PodWorkers } from "./pod-workers.ts";
 export type {
@@ -14,3 +17,4 @@ export type {
   WorkerMetrics,
   WorkerPorts,
 } from "./ports.ts";
+export { WorkerTable } from "./worker-table.ts";

@@ -18,6 +18,7 @@ import {
   type SyncOutcome,
   type Worker,
 } from "./worker.ts";
+import type { WorkerTable } from "./worker-table.ts";
 
 /**
  * One serial worker per pod. Callers say what is wanted and that something may have changed; the worker reads the
@@ -25,7 +26,7 @@ import {
  */
 export class PodWorkers {
   readonly #ports: WorkerPorts;
-  readonly #workers = new Map<PodUid, Worker>();
+  readonly #workers: WorkerTable;
   readonly #keyed: KeyedWorkers<PodUid>;
   readonly #slots: StartSlots;
   /** Nobody waits for what is left of a pod to be cleared away; those that have yet to stop come first. */
@@ -35,6 +36,7 @@ export class PodWorkers {
 
   constructor(scope: TaskScope, ports: WorkerPorts) {
     this.#ports = ports;
+    this.#workers = ports.table;
     this.#slots = new StartSlots(ports.clock, ports.startSlots);
     this.#clearing = new StartSlots(ports.clock, clearingAtOnce);
     this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
@@ -133,11 +135,11 @@ export class PodWorkers {
   }
 
   stateOf(uid: PodUid): PodState | undefined {
-    return this.#workers.get(uid)?.state;
+    return this.#workers.stateOf(uid);
   }
 
   pods(): readonly IdentifiedPod[] {
-    return [...this.#workers.values()].flatMap((worker) => podOf(worker) ?? []);
+    return this.#workers.pods();
   }
 
   /** Whether a static pod of this full name, other than the one given, has not left the node yet. */

@@ -12,9 +12,12 @@ import type {
 import type { StartContainerRequest } from "../runtime/index.ts";
 import type { NodeFacts } from "../status/index.ts";
 import type { AllocatedResources } from "./allocated.ts";
+import type { WorkerTable } from "./worker-table.ts";
 
 /** What a pod's worker needs of the rest of the agent. */
 export interface WorkerPorts {
+  /** Where the workers are kept. */
+  readonly table: WorkerTable;
   readonly clock: Clock;
   readonly log: Logger;
   readonly ledger: Ledger<PodUid>;

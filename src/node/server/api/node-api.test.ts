@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endpointsOf } from "../../../../test/support/api-endpoints.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { allOn, apiPorts, FakeViews, TestServer } from "../../../../test/support/node-api.ts";
+import { allOn, apiPorts, FakeViews, noStatistics, TestServer } from "../../../../test/support/node-api.ts";
 import { FakeRuntime } from "../../../beside/hollow/index.ts";
 import { ContainerConfig, CriError, PodSandboxConfig, type RuntimeService } from "../../../connections/cri/index.ts";
 import { silentLogger, systemClock } from "../../../ground/base/index.ts";
@@ -238,7 +238,7 @@ test("flagz and statusz give nothing but text", async () => {
 
 test("the read-only port shows pods and health, and refuses whatever could change something", async () => {
   const fake = await runtimeWithWeb();
-  const figures = figureMounts({ figures: new Figures(), log: silentLogger });
+  const figures = figureMounts({ figures: new Figures(), statistics: noStatistics, log: silentLogger });
   const ports = apiPorts({ runtime: fake.runtime, views: new FakeViews(web), figures });
   await using server = await TestServer.start(readOnlyMounts(ports));
   const isShown = (pattern: string, method: string): boolean =>

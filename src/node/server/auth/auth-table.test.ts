@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Endpoint, endpointsOf } from "../../../../test/support/api-endpoints.ts";
 import { CertificateAuthority, type KeyPair } from "../../../../test/support/certificates.ts";
-import { allOn, apiPorts, FakeViews, TestServer } from "../../../../test/support/node-api.ts";
+import { allOn, apiPorts, FakeViews, noStatistics, TestServer } from "../../../../test/support/node-api.ts";
 import { upgrade } from "../../../../test/support/spdy.ts";
 import { FakeRuntime } from "../../../beside/hollow/index.ts";
 import { silentLogger, systemClock } from "../../../ground/base/index.ts";
@@ -133,7 +133,7 @@ function everything(): Mount[] {
   const runtime = new FakeRuntime({ clock: systemClock }).runtime;
   const ports = apiPorts({ runtime, views: new FakeViews() });
   const containerLogs = containerLogsService({ ...ports, splitStreams: false });
-  const figures = figureMounts({ figures: new Figures(), log: silentLogger });
+  const figures = figureMounts({ figures: new Figures(), statistics: noStatistics, log: silentLogger });
   return [...nodeApiMounts({ ...allOn, flagz: true, statusz: true }, { ...ports, containerLogs, figures })];
 }
 

@@ -13,6 +13,17 @@ export interface Reviews {
   isTransient(error: unknown): boolean;
 }
 
+/** Without a cluster there is nobody to ask. */
+export const noReviews: Reviews = {
+  token: () => Promise.reject(notJoined()),
+  access: () => Promise.reject(notJoined()),
+  isTransient: () => false,
+};
+
+function notJoined(): Error {
+  return new Error("the agent has not joined its cluster yet");
+}
+
 const tries = 5;
 const firstPauseMs = 500;
 const factor = 1.5;

@@ -9,6 +9,8 @@ import { MadeUpNode } from "../../../../test/support/made-up-node.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
 import { type Logger, silentLogger, systemClock, TaskScope } from "../../../ground/base/index.ts";
 import { Figures } from "../figures.ts";
+import { LazyStatistics } from "../stats/lazy-statistics.ts";
+import type { StatsPorts } from "../stats/ports.ts";
 import { statsService } from "../stats/stats-service.ts";
 import { pathLabel } from "./http-metrics.ts";
 import { metricMounts } from "./metric-mounts.ts";
@@ -17,12 +19,16 @@ import { metricMounts } from "./metric-mounts.ts";
 async function serve(
   node: MadeUpNode | undefined,
   log: Logger = silentLogger,
-): Promise<{ figures: Figures; server: TestServer }> {
+): Promise<{ figures: Figures; statistics: LazyStatistics; server: TestServer }> {
   const figures = new Figures();
-  if (node !== undefined) figures.attach({ ...node.statistics.ports, clock: systemClock }, new TaskScope());
-  const mounts = [statsService(() => figures.statistics()), ...metricMounts(figures, log)];
+  const ports = (): StatsPorts => {
+    if (node === undefined) throw new Error("there is no node");
+    return { ...node.statistics.ports, clock: systemClock };
+  };
+  const statistics = new LazyStatistics(new TaskScope(), ports, () => node !== undefined);
+  const mounts = [statsService(() => statistics.get()), ...metricMounts(figures, statistics, log)];
   const onRequest = figures.http.watch("readwrite", () => systemClock.monotonic());
-  return { figures, server: await TestServer.start(mounts, { onRequest, log }) };
+  return { figures, statistics, server: await TestServer.start(mounts, { onRequest, log }) };
 }
 
 test("/metrics/resource has what metrics-server reads, with the time of each sample", async () => {
@@ -123,10 +129,10 @@ test("many scrapers at once look into the cgroups once", async () => {
   node.imageKnown = new Promise((resolve) => {
     goOn = resolve;
   });
-  const { figures, server } = await serve(node);
+  const { figures, statistics, server } = await serve(node);
   await using _ = server;
   // What is loaded on first use is there already, so that all of them get as far as the look itself.
-  await Promise.all([figures.statistics(), import("./cadvisor-metrics.ts"), import("./cadvisor-rows.ts")]);
+  await Promise.all([statistics.get(), import("./cadvisor-metrics.ts"), import("./cadvisor-rows.ts")]);
   const { cgroups } = node.statistics.ports;
   const look = cgroups.details.bind(cgroups);
   const looks: string[] = [];

@@ -2,20 +2,21 @@ import { type Logger, messageOf, SharedWork } from "../../../ground/base/index.t
 import type { Mount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
+import type { LazyStatistics } from "../stats/lazy-statistics.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import type { CgroupRow } from "./cadvisor-rows.ts";
 import { writeResourceMetrics } from "./resource-metrics.ts";
 import { sendMetrics } from "./send-metrics.ts";
 
 /** /metrics and what is below it; any method. */
-export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
+export function metricMounts(figures: Figures, statistics: LazyStatistics, log: Logger): readonly Mount[] {
   /** Statistics, or undefined when they can't be had, which the log tells. */
   const take = async <Taken>(
-    look: (statistics: NodeStatistics) => Promise<Taken>,
+    look: (taken: NodeStatistics) => Promise<Taken>,
     signal: AbortSignal,
   ): Promise<Taken | undefined> => {
     try {
-      return await look(await figures.statistics());
+      return await look(await statistics.get());
     } catch (error) {
       if (!signal.aborted) log.warn("Could not take the figures of the node", { reason: messageOf(error) });
       return undefined;
@@ -31,9 +32,9 @@ export function metricMounts(figures: Figures, log: Logger): readonly Mount[] {
         const signal = untilClientLeaves(call.response);
         await sendMetrics(call, async (text) => {
           await figures.main.write(text);
-          if (!figures.hasStatistics) return;
+          if (!statistics.isReady) return;
           const { writeDiskMetrics } = await import("./disk-metrics.ts");
-          await take((statistics) => writeDiskMetrics(text, statistics, signal), signal);
+          await take((taken) => writeDiskMetrics(text, taken, signal), signal);
         });
       },
     },

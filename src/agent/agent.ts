@@ -1,0 +1,175 @@
+import { checkSwap, ServiceManager } from "../connections/host/index.ts";
+import { onAbort, TaskScope, unlessAborted } from "../ground/base/index.ts";
+import { NODELET_VERSION } from "../ground/config/index.ts";
+import { type NodeApiPorts, runWatchdog, watchdogSetting } from "../node/server/index.ts";
+import type { AgentParts } from "./build-agent.ts";
+import type { AgentInputs } from "./inputs.ts";
+import { showIdentity } from "./metrics/index.ts";
+
+/** One step of the start; the order matters, since an error at one hides what comes after. */
+export interface Stage {
+  readonly name: string;
+  start(): Promise<void>;
+}
+
+const logBlockedMs = 2 * 60_000;
+
+/** The agent as it was built. `run` starts it stage by stage, and stops it in the reverse order. */
+export class Agent {
+  readonly parts: AgentParts;
+  readonly stages: readonly Stage[];
+  readonly #listeners: NodeApiPorts;
+  readonly #task: AgentInputs["task"];
+  readonly #service: ServiceManager;
+  readonly #signsOfLife = new TaskScope();
+  readonly #listening = new TaskScope();
+  #claim: Disposable | undefined;
+  /** The stage that is being started, or was last. */
+  #starting: Promise<void> = Promise.resolve();
+
+  constructor(parts: AgentParts, listeners: NodeApiPorts, task: AgentInputs["task"]) {
+    const { base } = parts;
+    this.parts = parts;
+    this.#listeners = listeners;
+    this.#task = task;
+    this.#service = new ServiceManager(base.process.service.notifySocket, base.log);
+    this.stages = [
+      { name: "signs of life", start: () => this.#giveSignsOfLife() },
+      { name: "lock file", start: () => base.host.holdLock(base.config, this.#earlyPorts()) },
+      { name: "checks", start: () => this.#check() },
+      { name: "identity", start: () => this.#showIdentity() },
+      { name: "directories", start: () => this.#prepareDirectories() },
+      { name: "own process", start: () => base.host.tuneProcess(base.config, this.#earlyPorts()) },
+      { name: "listeners", start: () => this.#listen() },
+      { name: "runtime", start: () => this.#connectRuntime() },
+      { name: "pods", start: () => this.#startPods() },
+    ];
+  }
+
+  /**
+   * Starts the agent, works until `stop` is aborted or somebody else wants the lock file, and stops: loops of the pods,
+   * listeners, runtime, signs of life. Containers are not touched. Rejects when the agent cannot start or a loop it
+   * cannot do without dies.
+   */
+  async run(stop: AbortSignal): Promise<void> {
+    const { ending, log } = this.parts.base;
+    using _ = onAbort(stop, () => ending.request("asked to stop"));
+    for (const scope of [this.#signsOfLife, this.#listening, this.parts.base.scope]) ending.follow(scope);
+    try {
+      for (const stage of this.stages) await this.#start(stage);
+      await ending.reached();
+    } catch (error) {
+      if (!ending.signal.aborted) throw error;
+      // The start gave up because the agent ends; only the ending knows whether that is a failure.
+      log.debug(2, "The start was given up", { error });
+      await ending.reached();
+    } finally {
+      await this.#stop();
+    }
+    log.info("Stopped; containers keep running");
+  }
+
+  async #start({ start }: Stage): Promise<void> {
+    const { signal } = this.parts.base.ending;
+    signal.throwIfAborted();
+    this.#starting = start();
+    await unlessAborted(this.#starting, signal);
+  }
+
+  async #stop(): Promise<void> {
+    await this.parts.base.scope.stop();
+    // What was being started when the end came has lost its ground by now, and gives up.
+    await this.#starting.catch(() => undefined);
+    await this.#listening.stop();
+    this.parts.base.cri.close();
+    this.#claim?.[Symbol.dispose]();
+    await this.#signsOfLife.stop();
+  }
+
+  /** Answers systemd's watchdog from here on, and tells systemd as soon as the agent is about to end. */
+  async #giveSignsOfLife(): Promise<void> {
+    const { config, clock, random, log, health, ending, process } = this.parts.base;
+    const scope = this.#signsOfLife;
+    const service = this.#service;
+    const standalone = config.flags.kubeconfig === "";
+    log.info("Starting nodelet", { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, standalone });
+    if (!process.isRoot) log.error("The agent needs to run as root", new Error("it does not run as uid 0"));
+    health.watch("log", () =>
+      process.logControl.stalledMs >= logBlockedMs ? { state: "failed", reason: "logging blocked" } : { state: "ok" },
+    );
+    onAbort(ending.signal, () => {
+      log.info("Stopping", { why: ending.signal.reason });
+      scope.spawn("say stopping", () => service.tell({ stopping: true, status: "Stopping" }));
+    });
+    if (!config.gates.enabled("SystemdWatchdog")) return;
+    const setting = watchdogSetting(process.service, process.pid);
+    if (typeof setting === "string") log.debug(1, "No watchdog", { why: setting });
+    else if (!service.listens) log.warn("systemd wants signs of life, but NOTIFY_SOCKET is not set; none are sent");
+    else {
+      log.info("Giving systemd signs of life", { everyMs: setting.timeoutMs / 2 });
+      const ports = { health, service, clock, log, random };
+      scope.spawn("watchdog", (signal) => runWatchdog(setting.timeoutMs, ports, signal));
+    }
+  }
+
+  #earlyPorts() {
+    const { clock, log, ending } = this.parts.base;
+    return { clock, log, ending, scope: this.#signsOfLife };
+  }
+
+  async #check(): Promise<void> {
+    const { config, host } = this.parts.base;
+    checkSwap(config.kubelet.failSwapOn, await host.swaps());
+  }
+
+  async #showIdentity(): Promise<void> {
+    const { config, host, log, metrics } = this.parts.base;
+    const { machine, cgroups } = host.facts;
+    log.info("Node identified", { nodeName: config.nodeName, bootId: machine.bootId, cgroupVersion: cgroups.version });
+    showIdentity(metrics.figures, config, machine, cgroups.version);
+    if (cgroups.version === 1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+  }
+
+  async #prepareDirectories(): Promise<void> {
+    const { config, host, rootDir, log } = this.parts.base;
+    this.#claim = await host.prepareDirectories(config, rootDir, log);
+  }
+
+  async #listen(): Promise<void> {
+    const { config, host, rootDir } = this.parts.base;
+    await host.listen(config, rootDir, this.#listeners, this.#listening);
+    // Ready means that the agent answers; a runtime that comes late must not run into systemd's start timeout.
+    const waiting = `Waiting for the container runtime at ${config.kubelet.containerRuntimeEndpoint}`;
+    await this.#service.tell({ ready: true, status: waiting });
+  }
+
+  async #connectRuntime(): Promise<void> {
+    const { link, ending, metrics } = this.parts.base;
+    const { identity, isOutdated } = await link.connect(ending.signal);
+    if (isOutdated) metrics.runtime.isOutdated();
+    await this.#service.tell({ status: `Connected to ${identity.name} ${identity.version}` });
+  }
+
+  /** Sources, workers and what they drive, in the order in which they need each other. */
+  async #startPods(): Promise<void> {
+    const { base, cluster, node, sources, images, cgroups, volumes, engine, member, upkeep, sight } = this.parts;
+    const { scope, log, ending } = base;
+    await cluster?.start(scope);
+    await node.start();
+    await sources.start(scope);
+    await images.start();
+    await cgroups.start(scope);
+    await volumes.start(scope);
+    engine.start(scope);
+    scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
+    await member?.start();
+    upkeep.start(scope);
+    log.info("Started nodelet");
+    const task = this.#task;
+    if (task === undefined) return;
+    scope.spawn("the task at hand", async (signal) => {
+      await task({ views: engine.views, sourcesReady: () => sight.mux.allReady() }, signal);
+      ending.request("the task is done");
+    });
+  }
+}

@@ -1,0 +1,172 @@
+import { ContainerHints } from "../connections/cri/index.ts";
+import { NODELET_VERSION } from "../ground/config/index.ts";
+import type { NodeKeeper } from "../node/object/index.ts";
+import { LazyStatistics, type NodeApiPorts, noReviews } from "../node/server/index.ts";
+import type { NodeCgroups } from "../pod/resources/index.ts";
+import { crashBackoffOf } from "../pod/workers/index.ts";
+import { buildAdmission, knownServices, runtimeHandlers } from "./admission.ts";
+import { Agent } from "./agent.ts";
+import { buildCgroups } from "./cgroups.ts";
+import type { Cluster } from "./cluster.ts";
+import { eventsTo, type Recorders } from "./event-log.ts";
+import { type Foundation, layFoundation } from "./foundation.ts";
+import { buildImages, type ImageParts } from "./images.ts";
+import type { AgentInputs, ClusterInputs } from "./inputs.ts";
+import { buildNodeParts, type NodeParts } from "./node-context.ts";
+import { buildPodEngine, type PodEngine } from "./pod-engine.ts";
+import { buildPodSight, type PodSight } from "./pod-sight.ts";
+import { buildSources, type ManifestSources } from "./sources.ts";
+import { statisticsOf } from "./statistics.ts";
+import { buildUpkeep, type Upkeep } from "./upkeep.ts";
+import { buildVolumes, type VolumeParts } from "./volumes.ts";
+
+/** Every part of the agent. Each exists when the next is built from it; none has begun to work. */
+export interface AgentParts {
+  readonly base: Foundation;
+  readonly events: Recorders;
+  readonly cluster: Cluster | undefined;
+  readonly node: NodeParts;
+  readonly sources: ManifestSources;
+  readonly sight: PodSight;
+  readonly images: ImageParts;
+  readonly cgroups: NodeCgroups;
+  readonly volumes: VolumeParts;
+  readonly engine: PodEngine;
+  readonly member: Member | undefined;
+  readonly upkeep: Upkeep;
+}
+
+/** What the agent does as a member of a cluster. */
+export interface Member {
+  readonly keeper: NodeKeeper;
+  start(): Promise<void>;
+}
+
+/** Makes the whole agent without starting anything: no loop, no file, no process, no connection. */
+export function buildAgent(inputs: AgentInputs): Agent {
+  const base = layFoundation(inputs);
+  const { config } = base;
+  const cluster = inputs.cluster && joinable(base, inputs.cluster);
+  const events = eventsTo(cluster, base.log.named("events"), config.nodeName);
+  const node = buildNodeParts(base, cluster?.known);
+  const sources = buildSources(base, { recordEvent: events.pod, hasApi: cluster !== undefined });
+  const { sight, hints } = buildSight(base, sources);
+  const runtimeHandlerOf = runtimeHandlers(cluster);
+  const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
+  const cgroups = buildCgroups(base, node.context, sight);
+  const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
+  const volumes = buildVolumes(base, { context: node.context, recordEvent: events.pod, membership });
+  cluster?.known.onChange(base.wakes.decisions.tell);
+  const engine = buildPodEngine({
+    ...base,
+    ...volumes,
+    sight,
+    hints,
+    context: node.context,
+    runtime: base.cri.runtime,
+    runtimeName: () => base.link.runtime.identity.name,
+    admission: buildAdmission(base, { known: cluster?.known, ...node, ...sight }),
+    hostIPs: () => node.ips.current,
+    readHostDns: node.readHostDns,
+    legacyLogDir: base.host.containerLogsDir,
+    cgroups,
+    runtimeHandlerOf,
+    services: knownServices(cluster),
+    images: images.images,
+    recordPodEvent: events.pod,
+    recordNodeEvent: events.node,
+    onPodsKnown: () => cgroups.wake(),
+    settings: engineSettings(base),
+  });
+  const built = { base, events, cluster, node, sources, sight, images, cgroups, volumes, engine };
+  const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, built);
+  const { context } = node;
+  const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
+  const upkeep = buildUpkeep(base, { ...kept, keeper: member?.keeper });
+  const parts: AgentParts = { ...built, member, upkeep };
+  return new Agent(parts, listenerPorts(parts, inputs), inputs.task);
+}
+
+function joinable(base: Foundation, { parts, connect }: ClusterInputs): Cluster {
+  const { config, rootDir, clock, random, log, metrics, process } = base;
+  const watchRequests = (host: string) => metrics.kube.watch(host);
+  const { environment } = process;
+  return parts.buildCluster(base, connect({ config, rootDir, clock, random, log, environment, watchRequests }));
+}
+
+function buildSight(base: Foundation, { mux }: ManifestSources) {
+  const { cri, clock, log, metrics, wakes } = base;
+  const hints = new ContainerHints({
+    runtime: cri.runtime,
+    containerdEvents: (request, namespace, signal) => cri.containerdEvents(request, namespace, signal),
+    clock,
+    log: log.named("hints"),
+  });
+  return { hints, sight: buildPodSight({ clock, log, runtime: cri.runtime, hints, mux, metrics, wakes }) };
+}
+
+function engineSettings({ config, host }: Foundation) {
+  const { kubelet, flags } = config;
+  return {
+    crashBackoff: crashBackoffOf(config),
+    // More at once would only make each of them slower: starting is work of the machine's cores.
+    startSlots: Math.max(2, host.facts.machine.cpus.logical * 2),
+    runtimeRequestTimeoutMs: kubelet.runtimeRequestTimeoutMs,
+    minimumContainerAgeMs: flags.minimumContainerTTLDurationMs,
+    maxDeadPerContainer: flags.maximumDeadContainersPerContainer,
+    maxDeadContainers: flags.maximumDeadContainers,
+  };
+}
+
+function buildMember(
+  { parts: code, network }: ClusterInputs,
+  cluster: Cluster,
+  { base, events, node, sight, volumes, engine }: Omit<AgentParts, "member" | "upkeep">,
+): Member {
+  const { resources } = node;
+  const { runtimeStatus } = sight;
+  const { volumesInUse } = volumes;
+  const recordNodeEvent = events.node;
+  const keeper = code.buildNode(base, { cluster, network, resources, runtimeStatus, recordNodeEvent, volumesInUse });
+  const pods = code.buildApiPods(base, { cluster, sight, workers: engine.workers });
+  const { serverTLSBootstrap } = base.config.kubelet;
+  const serving = serverTLSBootstrap ? code.buildServingCertificate(base, cluster) : undefined;
+  return {
+    keeper,
+    async start() {
+      base.metrics.startup.begin();
+      keeper.start(base.scope);
+      await serving?.start(base.scope);
+      pods.start(base.scope);
+    },
+  };
+}
+
+/** What those who ask the agent are shown. */
+function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
+  const { base, cluster, engine, sight, node, volumes } = parts;
+  const { config, clock, metrics, cri, link, process } = base;
+  const measured = { node: node.context, observer: sight.observer, volumes: volumes.volumes };
+  return {
+    views: engine.views,
+    runtimeViews: sight.observer,
+    runtime: cri.runtime,
+    health: base.health,
+    figures: metrics.figures,
+    statistics: new LazyStatistics(
+      base.scope,
+      () => statisticsOf(base, measured),
+      () => link.connected !== undefined,
+    ),
+    reviews:
+      cluster === undefined || inputs.cluster === undefined
+        ? noReviews
+        : metrics.kube.reviews(inputs.cluster.parts.kubeReviews(cluster.clients.main), clock),
+    configz: process.configz,
+    commandLine: process.commandLine,
+    facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
+    logVerbosity: process.logControl,
+    clock,
+    log: base.log.named("server"),
+  };
+}

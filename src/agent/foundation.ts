@@ -1,0 +1,60 @@
+import { join, normalize } from "node:path";
+import { type Clock, Ledger, type Logger, TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { PodUid } from "../ground/model/index.ts";
+import { Figures, HealthRegistry } from "../node/server/index.ts";
+import { Ending } from "./ending.ts";
+import type { AgentInputs, Host, ProcessFacts, RuntimeConnection } from "./inputs.ts";
+import { AgentMetrics } from "./metrics/index.ts";
+import { RuntimeLink } from "./runtime-link.ts";
+import { Wakes } from "./wakes.ts";
+
+/** What parts of the agent are built on. */
+export interface Foundation {
+  readonly config: AgentConfig;
+  /** --root-dir in canonical form. */
+  readonly rootDir: string;
+  readonly podsDir: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly process: ProcessFacts;
+  readonly host: Host;
+  readonly health: HealthRegistry;
+  readonly metrics: AgentMetrics;
+  readonly wakes: Wakes;
+  readonly link: RuntimeLink;
+  readonly cri: RuntimeConnection;
+  readonly ledger: Ledger<PodUid>;
+  readonly ending: Ending;
+  /** Owns the loops of the pods; they run from the stage of that name on. */
+  readonly scope: TaskScope;
+}
+
+export function layFoundation(inputs: AgentInputs): Foundation {
+  const { config, random, log, process, host } = inputs;
+  const rootDir = normalize(config.flags.rootDir).replace(/(.)\/$/, "$1");
+  const metrics = new AgentMetrics(new Figures(), inputs.clock);
+  const { clock } = metrics;
+  const health = new HealthRegistry(clock);
+  metrics.showHealth(health);
+  const cri = inputs.connectRuntime({ clock, onCall: metrics.runtime.onCall });
+  return {
+    config,
+    rootDir,
+    podsDir: join(rootDir, "pods"),
+    clock,
+    random,
+    log,
+    process,
+    host,
+    health,
+    metrics,
+    wakes: new Wakes(),
+    cri,
+    link: new RuntimeLink(config.kubelet, { cri, clock, log: log.named("cri"), health }),
+    ledger: new Ledger<PodUid>(clock, undefined, metrics.pods.onStep),
+    ending: new Ending(),
+    scope: inputs.scope ?? new TaskScope(),
+  };
+}

@@ -1,0 +1,134 @@
+import type { CallReport, CriClient } from "../connections/cri/index.ts";
+import type { CgroupLayout, findSystemd, Machine, RunTool, ServiceEnvironment } from "../connections/host/index.ts";
+import type { CertificateFigures, KubeClients, RequestReport } from "../connections/kube/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import type { NetworkFacts } from "../node/object/index.ts";
+import type { LogVerbosity, NodeApiPorts } from "../node/server/index.ts";
+import type { CgroupFiles } from "../pod/resources/index.ts";
+import type { ResolvConf } from "../pod/runtime/index.ts";
+import type { NodeVolumePorts, VolumeKind } from "../pod/volumes/index.ts";
+import type { ClusterParts } from "./cluster-parts.ts";
+import type { Ending } from "./ending.ts";
+import type { RunningPods } from "./run-once.ts";
+
+/** Everything the agent is built from. Nothing else reaches outside, so a simulation is a set of other inputs. */
+export interface AgentInputs {
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  /** From 0 up to 1: every jitter comes from here. */
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly process: ProcessFacts;
+  readonly host: Host;
+  readonly connectRuntime: (ports: RuntimeConnectionPorts) => RuntimeConnection;
+  /** undefined: there is no API server. */
+  readonly cluster: ClusterInputs | undefined;
+  /** Who owns the loops of the pods; given by those who watch them end. */
+  readonly scope?: TaskScope;
+  /** What the agent runs for, if not for ever: it ends when this is done. */
+  readonly task?: ((pods: RunningPods, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** What the agent knows of its own process. */
+export interface ProcessFacts {
+  readonly pid: number;
+  readonly isRoot: boolean;
+  /** The words the agent was started with. */
+  readonly commandLine: readonly string[];
+  readonly workDir: string;
+  readonly homeDir: string | undefined;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly service: ServiceEnvironment;
+  readonly logControl: LogVerbosity & { readonly stalledMs: number };
+  /** The body of /configz. */
+  readonly configz: () => unknown;
+}
+
+export interface RuntimeConnectionPorts {
+  readonly clock: Clock;
+  readonly onCall: (report: CallReport) => void;
+}
+
+/** The way to the container runtime. Connects by itself; until then calls fail as Unavailable. */
+export type RuntimeConnection = Pick<CriClient, "runtime" | "images" | "containerdEvents" | "health" | "close">;
+
+/** What was read of the machine before the agent was built; none of it changes while the agent runs. */
+export interface HostFacts {
+  readonly machine: Machine;
+  readonly cgroups: CgroupLayout;
+  /** Bytes set aside for huge pages, by their size in bytes. */
+  readonly hugePages: ReadonlyMap<bigint, bigint>;
+  /** In bytes, every size the kernel offers. */
+  readonly hugePageSizes: readonly bigint[];
+  readonly thermalThrottlePaths: readonly string[];
+  readonly selinuxEnabled: boolean;
+  readonly appArmorEnabled: boolean;
+  readonly canControlSwap: boolean;
+  readonly pidLimit: number;
+}
+
+/** The machine: what is known of it, and what the agent does to it. */
+export interface Host {
+  readonly facts: HostFacts;
+  /** Devices and files that the machine swaps to. */
+  readonly swaps: () => Promise<readonly string[]>;
+  /** Waits for the lock file, if there is one, and keeps it for the life of the process. */
+  readonly holdLock: (config: AgentConfig, ports: LockPorts) => Promise<void>;
+  /** Claims the root directory for this process alone, and makes what lies below it. */
+  readonly prepareDirectories: (config: AgentConfig, rootDir: string, log: Logger) => Promise<Disposable>;
+  readonly tuneProcess: (config: AgentConfig, ports: Omit<LockPorts, "ending">) => Promise<void>;
+  /** Opens what others ask the agent through. */
+  readonly listen: (config: AgentConfig, rootDir: string, ports: NodeApiPorts, scope: TaskScope) => Promise<void>;
+  /** Where others look for the logs of containers by name. */
+  readonly containerLogsDir: string;
+  readonly cgroupFiles: CgroupFiles;
+  readonly findSystemd: typeof findSystemd;
+  /** The machine's addresses as it has them now; none is an answer. */
+  readonly addresses: (wanted: readonly string[]) => Promise<readonly string[]>;
+  /** Of the file system that holds the path. */
+  readonly filesystemBytes: (path: string) => Promise<bigint>;
+  /** Undefined: the node is configured to have no resolver settings. */
+  readonly resolvConf: (path: string) => Promise<ResolvConf | undefined>;
+  readonly volumeKinds: (ports: NodeVolumePorts) => readonly VolumeKind[];
+  readonly runTool: RunTool;
+}
+
+export interface LockPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly scope: TaskScope;
+  readonly ending: Ending;
+}
+
+/** What only a member of a cluster needs. */
+export interface ClusterInputs {
+  /** Code that a machine of its own never loads: `await loadCluster()`. */
+  readonly parts: ClusterParts;
+  readonly network: NetworkFacts;
+  readonly connect: (ports: ApiConnectionPorts) => ApiConnection;
+}
+
+export interface ApiConnectionPorts {
+  readonly config: AgentConfig;
+  readonly rootDir: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly environment: Readonly<Record<string, string>>;
+  /** For metrics: told of requests to the API server at this host. */
+  readonly watchRequests: (host: string) => (report: RequestReport) => void;
+}
+
+/** The way to the API server. */
+export interface ApiConnection {
+  /** Requests reject with NotJoinedError until the connection is open. */
+  readonly clients: Pick<
+    KubeClients,
+    "main" | "events" | "heartbeat" | "server" | "resetHeartbeat" | "replaceConnections"
+  >;
+  /** Of the client certificate; undefined when the agent does not manage it, or before the connection is open. */
+  readonly certificate: CertificateFigures | undefined;
+  /** Finds out where the server is and as whom we may ask, and closes the way when the scope ends. */
+  open(scope: TaskScope): Promise<void>;
+}

@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import type { TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig } from "../ground/config/index.ts";
+import { HealthzServer, LocalSocketServer, loadNodeApi, type NodeApiPorts } from "../node/server/index.ts";
+import { certDirOf } from "./directories.ts";
+
+/** Opens what others ask the agent through. Only the healthz port may be taken: it is tried again. */
+export async function openListeners(
+  config: AgentConfig,
+  rootDir: string,
+  ports: NodeApiPorts,
+  scope: TaskScope,
+): Promise<void> {
+  const { log } = ports;
+  const { kubelet } = config;
+  const localPath = join(rootDir, "nodelet.sock");
+  const local = new LocalSocketServer(localPath, ports);
+  await local.listen();
+  scope.spawn("local socket", (signal) => local.serve(signal));
+  log.info("Listening", { socket: localPath });
+  if (kubelet.healthzPort > 0) {
+    const where = { host: kubelet.healthzBindAddress, port: kubelet.healthzPort };
+    const healthz = new HealthzServer(where, ports);
+    scope.spawn("healthz", (signal) => healthz.run(signal));
+  }
+  // Making a certificate takes a while the first time; the agent need not wait for it. A port that can't be had ends it.
+  scope.spawn("open the node API", async () => {
+    if (kubelet.readOnlyPort > 0) await (await loadNodeApi()).serveReadOnly(config, ports, scope);
+    if (!kubelet.enableServer) return;
+    const places = { rootDir, certDir: certDirOf(config, rootDir) };
+    await (await loadNodeApi()).serveNodeApi(config, places, ports, scope);
+  });
+}

@@ -1,0 +1,75 @@
+import {
+  claimDirectory,
+  ensureDirectory,
+  findSystemd,
+  isAppArmorEnabled,
+  isSelinuxEnabled,
+  nodeAddresses,
+  readCgroupLayout,
+  readFileSystem,
+  readHugePageSizes,
+  readHugePages,
+  readMachine,
+  readPidLimit,
+  readSwaps,
+  runTool,
+} from "../connections/host/index.ts";
+import { canControlSwap, kernelCgroupFiles } from "../pod/resources/index.ts";
+import { readResolvConf, readThermalThrottlePaths } from "../pod/runtime/index.ts";
+import { nodeKinds } from "../pod/volumes/index.ts";
+import { containerLogsDir, prepareDirectories } from "./directories.ts";
+import type { Host, HostFacts } from "./inputs.ts";
+import { openListeners } from "./listeners.ts";
+import { holdLockFile } from "./lock-file.ts";
+import { tuneOwnProcess } from "./own-process.ts";
+
+async function readHostFacts(): Promise<HostFacts> {
+  const [machine, cgroups, hugePages, hugePageSizes, thermalThrottlePaths, selinuxEnabled, appArmorEnabled, pidLimit] =
+    await Promise.all([
+      readMachine(),
+      readCgroupLayout(),
+      readHugePages(),
+      readHugePageSizes(),
+      readThermalThrottlePaths(),
+      isSelinuxEnabled(),
+      isAppArmorEnabled(),
+      readPidLimit(),
+    ]);
+  return {
+    machine,
+    cgroups,
+    hugePages,
+    hugePageSizes,
+    thermalThrottlePaths,
+    selinuxEnabled,
+    appArmorEnabled,
+    canControlSwap: await canControlSwap(cgroups),
+    pidLimit,
+  };
+}
+
+/** The machine that this process runs on. */
+export async function systemHost(): Promise<Host> {
+  return {
+    facts: await readHostFacts(),
+    swaps: readSwaps,
+    holdLock: ({ flags }, ports) => holdLockFile(flags, ports),
+    async prepareDirectories({ kubelet, gates }, rootDir, log) {
+      await ensureDirectory(rootDir, 0o750);
+      const claim = await claimDirectory(rootDir);
+      const checkpoints = gates.enabled("ContainerCheckpoint");
+      await prepareDirectories({ rootDir, podLogsDir: kubelet.podLogsDir, checkpoints }, log);
+      return claim;
+    },
+    tuneProcess: ({ kubelet }, ports) => tuneOwnProcess(kubelet, ports),
+    listen: openListeners,
+    containerLogsDir,
+    cgroupFiles: kernelCgroupFiles,
+    findSystemd,
+    addresses: nodeAddresses,
+    filesystemBytes: async (path) => (await readFileSystem(path)).capacityBytes,
+    resolvConf: readResolvConf,
+    volumeKinds: nodeKinds,
+    runTool,
+  };
+}

@@ -1,0 +1,108 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { ImageService, RuntimeService } from "../../connections/cri/index.ts";
+import { readDirectoryUsage } from "../../connections/host/index.ts";
+import { aFewAtOnce, hasCode, mapAtMost } from "../../ground/base/index.ts";
+import {
+  containersOf,
+  type IdentifiedPod,
+  isCriticalPod,
+  newestOf,
+  type ObservedPod,
+  type PodUid,
+  uidOf,
+} from "../../ground/model/index.ts";
+import type { PodDisk, StorageWatchPorts } from "./storage-watch.ts";
+
+export interface PodDiskPorts {
+  readonly runtime: Pick<RuntimeService, "listContainerStats">;
+  readonly images: Pick<ImageService, "imageFsInfo">;
+  readonly rootDir: string;
+  /** Where the runtime writes the logs of this pod. */
+  readonly logDirectoryOf: (pod: IdentifiedPod) => string;
+  /** The label by which the runtime knows whose a container is. */
+  readonly podUidLabel: string;
+  readonly volumes: {
+    measure(
+      uid: PodUid,
+      signal: AbortSignal,
+    ): Promise<
+      readonly {
+        readonly name: string;
+        readonly usage: { readonly usedBytes: bigint };
+        readonly isLocalEphemeral: boolean;
+      }[]
+    >;
+  };
+  readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
+}
+
+/** Measures what a pod holds on the node's disk: volumes, logs, the layers its containers write to, its own files. */
+export class PodDiskMeter {
+  readonly #ports: PodDiskPorts;
+  #layers: Awaited<ReturnType<StorageWatchPorts["layers"]>> | undefined;
+
+  constructor(ports: PodDiskPorts) {
+    this.#ports = ports;
+  }
+
+  readonly measure: StorageWatchPorts["measure"] = async (pod, { ofDisk }, signal) => {
+    const uid = uidOf(pod);
+    const measured = await this.#ports.volumes.measure(uid, signal);
+    const volumes = measured.map(({ name, usage: { usedBytes }, isLocalEphemeral }) => ({
+      name,
+      usedBytes,
+      isLocalEphemeral,
+    }));
+    if (!ofDisk) return { volumes, containers: new Map(), ownBytes: 0n };
+    return { volumes, ...(await this.#measureFiles(pod, signal)) };
+  };
+
+  /** Where containers write does not change while the agent runs. */
+  readonly layers: StorageWatchPorts["layers"] = async (signal) => {
+    if (this.#layers !== undefined) return this.#layers;
+    const { imageFilesystems } = await this.#ports.images.imageFsInfo({}, { signal });
+    const mountpoint = imageFilesystems[0]?.fsId?.mountpoint;
+    if (mountpoint === undefined) return "on the node's disk";
+    const [images, root] = await Promise.all([stat(mountpoint), stat(this.#ports.rootDir)]);
+    this.#layers = images.dev === root.dev ? "on the node's disk" : "on a disk of their own";
+    return this.#layers;
+  };
+
+  async #measureFiles(pod: IdentifiedPod, signal: AbortSignal): Promise<Pick<PodDisk, "containers" | "ownBytes">> {
+    const uid = uidOf(pod);
+    const logDir = this.#ports.logDirectoryOf(pod);
+    const layers = await this.#layerBytes(uid, signal);
+    const observed = await this.#ports.inspect(uid, signal);
+    const containers = await mapAtMost(aFewAtOnce, containersOf(pod), async ({ container }) => {
+      const logBytes = await bytesIn(join(logDir, container.name), signal);
+      const id = newestOf(observed, container.name)?.id ?? "";
+      return [container.name, { logBytes, layerBytes: layers.get(id) ?? 0n }] as const;
+    });
+    // A pod can fill its hosts file as well as any other.
+    const ownBytes = await bytesIn(join(this.#ports.rootDir, "pods", uid, "etc-hosts"), signal);
+    return { containers: new Map(containers), ownBytes };
+  }
+
+  async #layerBytes(uid: PodUid, signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
+    const filter = { id: "", podSandboxId: "", labelSelector: { [this.#ports.podUidLabel]: uid } };
+    const { stats } = await this.#ports.runtime.listContainerStats({ filter }, { signal });
+    return new Map(
+      stats.map(({ attributes, writableLayer }) => [attributes?.id ?? "", writableLayer?.usedBytes?.value ?? 0n]),
+    );
+  }
+}
+
+/** Pods that limits of storage never end. Without a cluster that a pod comes from a file says nothing of its weight. */
+export function isExempt(pod: IdentifiedPod, isStandalone: boolean): boolean {
+  return isCriticalPod(isStandalone ? { ...pod, metadata: {} } : pod);
+}
+
+async function bytesIn(path: string, signal: AbortSignal): Promise<bigint> {
+  const { bytes } = await readDirectoryUsage(path, "all", signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    if (hasCode(error, "ENOENT")) return { bytes: 0 };
+    throw error;
+  });
+  return BigInt(bytes);
+}

@@ -1,0 +1,77 @@
+import { KeyedWorkers, type Logger, type TaskScope } from "../../ground/base/index.ts";
+import type { PodChange, PodSource, PodUid } from "../../ground/model/index.ts";
+import type { PodRegistry } from "./registry.ts";
+import type { WantedPods } from "./wanted-pods.ts";
+
+/** Port: the one stream of what all sources want. */
+interface ChangeStream {
+  next(signal: AbortSignal): Promise<PodChange>;
+  /** It was acted upon. */
+  acknowledge(change: PodChange): void;
+  isReady(source: PodSource): boolean;
+  /** Every source has spoken. */
+  allReady(): boolean;
+}
+
+export interface IntakePorts {
+  readonly changes: ChangeStream;
+  readonly registry: PodRegistry;
+  readonly wanted: WantedPods;
+  /** The runtime has said what it has. */
+  readonly isRuntimeKnown: () => boolean;
+  readonly log: Logger;
+  /** Every source has spoken, and no pod that runs here waits to be taken over any more. */
+  readonly onPodsKnown: () => void;
+}
+
+/** Hands what the sources want to the registry, in order, and has pods stopped that nobody wants. */
+export class PodIntake {
+  readonly #ports: IntakePorts;
+  /** Each by itself: an unwanted pod that can't be inspected must hold up nobody. */
+  readonly #orphans: KeyedWorkers<PodUid>;
+  #wereKnown = false;
+
+  constructor(scope: TaskScope, ports: IntakePorts) {
+    this.#ports = ports;
+    this.#orphans = new KeyedWorkers(scope, (uid, signal) => ports.registry.stopIfOrphaned(uid, signal));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { changes, registry, log } = this.#ports;
+    for (;;) {
+      const change = await changes.next(signal);
+      const wasReady = changes.isReady(change.source);
+      registry.apply(change);
+      changes.acknowledge(change);
+      this.#noteKnown();
+      if (wasReady || !changes.isReady(change.source)) continue;
+      if (changes.allReady()) {
+        log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
+      }
+      this.stopOrphans();
+    }
+  }
+
+  /** Something that decisions rest on has become known: what runs, the Node, or what the runtime can do. */
+  reconsider(): void {
+    this.#ports.registry.reconsider();
+    this.#noteKnown();
+  }
+
+  /** Time to decide about pods that the runtime has and nobody claimed. */
+  stopOrphans(): void {
+    for (const uid of this.#ports.registry.unclaimed()) this.#orphans.wake(uid);
+  }
+
+  #noteKnown(): void {
+    const { changes, wanted, isRuntimeKnown, onPodsKnown } = this.#ports;
+    const areKnown = arePodsKnown(changes, wanted, isRuntimeKnown());
+    if (areKnown && !this.#wereKnown) onPodsKnown();
+    this.#wereKnown = areKnown;
+  }
+}
+
+/** Whether every source has spoken, and no pod that runs here waits to be taken over. */
+export function arePodsKnown(sources: { allReady(): boolean }, wanted: WantedPods, isRuntimeKnown: boolean): boolean {
+  return sources.allReady() && isRuntimeKnown && !wanted.isTakingOver();
+}

@@ -1,0 +1,35 @@
+import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
+
+/** How a pod came, as far as the decision about it depends on that. */
+export interface Intake {
+  /** Its source can't confirm that it is wanted. */
+  readonly isProvisional: boolean;
+  /** What its source says against its start. */
+  readonly hold: string | undefined;
+}
+
+/**
+ * What the registry knows of wanted pods, and of those that the runtime has. Only the registry changes it; parts that
+ * are made before the registry read here.
+ */
+export class WantedPods {
+  readonly pods = new Map<PodUid, IdentifiedPod>();
+  /** Wanted, and waiting for what the decision about them rests on. */
+  readonly pending = new Map<PodUid, Intake>();
+  /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
+  readonly found = new Map<PodUid, string | undefined>();
+
+  has(uid: PodUid): boolean {
+    return this.pods.has(uid);
+  }
+
+  /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
+  isUnclaimed(name: string): boolean {
+    return [...this.found.values()].includes(name);
+  }
+
+  /** Whether a wanted pod that runs here already waits for the decision about it. */
+  isTakingOver(): boolean {
+    return [...this.pending.keys()].some((uid) => this.found.has(uid));
+  }
+}

@@ -1,0 +1,86 @@
+import type { StatusResponse } from "../../connections/cri/index.ts";
+import { type IdentifiedPod, newestOf, type ObservedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
+import {
+  anywhere,
+  type ContainerContext,
+  type DnsSettings,
+  type NodeContext,
+  noDeviceGrants,
+  type SandboxContext,
+} from "./mapping/index.ts";
+import type { StarterPorts } from "./starter.ts";
+
+export interface StartContextPorts {
+  readonly node: NodeContext;
+  /** The node's addresses as they are now; none while none is known. */
+  readonly hostIPs: () => readonly string[];
+  /** The node's resolver settings as they are now; rejects while they can't be read. */
+  readonly readHostDns: () => Promise<DnsSettings["hostDns"]>;
+  /** What the runtime says of its handlers. */
+  readonly runtimeStatus: { readonly handlers: StatusResponse["runtimeHandlers"] };
+  /** The handler that the pod's RuntimeClass names; throws while the class is unknown. */
+  readonly runtimeHandlerOf: (pod: IdentifiedPod) => string;
+  readonly volumes: {
+    groupsOf(uid: PodUid): SandboxContext["volumeGroups"];
+    of(uid: PodUid): ContainerContext["volumes"];
+    readonly subPaths: ContainerContext["subPaths"];
+  };
+  readonly services: () => ContainerContext["services"];
+  readonly readConfigMap: ContainerContext["readConfigMap"];
+  readonly readSecret: ContainerContext["readSecret"];
+  readonly readVolumeFile: ContainerContext["readVolumeFile"];
+}
+
+/** What the descriptions of a pod's sandbox and containers need besides the pod, as it is at the moment of asking. */
+export class StartContexts {
+  readonly #ports: StartContextPorts;
+
+  constructor(ports: StartContextPorts) {
+    this.#ports = ports;
+  }
+
+  readonly sandbox: StarterPorts["sandboxContext"] = async (pod) => {
+    const hostDns = await this.#ports.readHostDns();
+    const context = this.#ofNode(pod);
+    return { ...context, dns: { ...context.dns, hostDns } };
+  };
+
+  readonly container: StarterPorts["containerContext"] = async ({ pod, observed, image }) => {
+    const { volumes, services, readConfigMap, readSecret, readVolumeFile } = this.#ports;
+    return {
+      ...this.#ofNode(pod),
+      image,
+      podIps: this.podIps(pod, observed),
+      volumes: volumes.of(uidOf(pod)),
+      services: services(),
+      readConfigMap,
+      readSecret,
+      readVolumeFile,
+      placement: anywhere,
+      devices: noDeviceGrants,
+      subPaths: volumes.subPaths,
+      containerIdOf: (name) => newestOf(observed, name)?.id,
+    };
+  };
+
+  /** As the pod itself has them: those of the node where it shares its network. */
+  podIps(pod: IdentifiedPod, observed: ObservedPod | undefined): readonly string[] {
+    return pod.spec.hostNetwork === true ? this.#ports.hostIPs() : (observed?.ips ?? []);
+  }
+
+  #ofNode(pod: IdentifiedPod): SandboxContext {
+    const { node, runtimeStatus, volumes } = this.#ports;
+    const name = this.#ports.runtimeHandlerOf(pod);
+    const features = runtimeStatus.handlers.find((handler) => handler.name === name)?.features;
+    return {
+      ...node,
+      runtimeHandler: {
+        name,
+        recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+        userNamespaces: features?.userNamespaces ?? false,
+      },
+      volumeGroups: volumes.groupsOf(uidOf(pod)),
+      podHasExclusiveCpus: false,
+    };
+  }
+}

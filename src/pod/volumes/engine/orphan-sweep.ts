@@ -1,0 +1,41 @@
+import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../../ground/base/index.ts";
+import type { PodUid } from "../../../ground/model/index.ts";
+import type { OrphanReport } from "./orphans.ts";
+import type { PodVolumes } from "./pod-volumes.ts";
+
+const orphanCheckMs = 2 * 60_000;
+const notReadyMs = 2_000;
+
+export interface OrphanSweepPorts {
+  readonly volumes: Pick<PodVolumes, "cleanOrphans">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Undefined while not every pod is known. */
+  readonly knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+  readonly onSweep: (report: OrphanReport) => void;
+}
+
+/** Removes directories of pods that an earlier run could not finish with, once every source has said what it wants. */
+export async function sweepOrphans(ports: OrphanSweepPorts, signal: AbortSignal): Promise<void> {
+  const pause = new Pause(ports.clock);
+  while (!signal.aborted) {
+    let wasDone = false;
+    try {
+      wasDone = await sweep(ports, signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      ports.log.warn("Could not look for directories of pods that are gone", { reason: messageOf(error) });
+    }
+    await pause.wait(wasDone ? orphanCheckMs : notReadyMs, signal);
+  }
+}
+
+async function sweep({ volumes, log, knownPods, onSweep }: OrphanSweepPorts, signal: AbortSignal): Promise<boolean> {
+  const known = await knownPods(signal);
+  if (known === undefined) return false;
+  const report = await volumes.cleanOrphans(known, signal);
+  onSweep(report);
+  for (const uid of report.removed) log.info("Removed the directory of a pod that is gone", { uid });
+  for (const { uid, message } of report.problems) log.warn(message, { uid });
+  return true;
+}

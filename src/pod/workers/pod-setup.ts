@@ -1,0 +1,103 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Ledger, messageOf } from "../../ground/base/index.ts";
+import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../ground/model/index.ts";
+import { type PodVolumes, removePodDirectory, VolumeError } from "../volumes/index.ts";
+import type { PodSetupPort } from "./ports.ts";
+
+/** Directories, cgroup and volumes of a pod: there before its first container, gone after its last. */
+export class PodSetup implements PodSetupPort {
+  readonly #ports: PodSetupPorts;
+
+  constructor(ports: PodSetupPorts) {
+    this.#ports = ports;
+  }
+
+  async prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    const uid = uidOf(pod);
+    const { recordEvent, cgroups, volumes } = this.#ports;
+    await Promise.all([
+      this.#step(
+        uid,
+        "cgroup",
+        () => cgroups.ensure(pod),
+        (message) =>
+          recordEvent(pod, {
+            type: "Warning",
+            reason: "FailedCreatePodContainer",
+            message: `unable to ensure pod container exists: ${message}`,
+          }),
+      ),
+      this.#step(
+        uid,
+        "volumes",
+        async () => {
+          const directory = join(this.#ports.podsDir, uid);
+          for (const name of ["volumes", "plugins"])
+            await mkdir(join(directory, name), { recursive: true, mode: 0o750 });
+          await volumes.mount(pod, signal);
+        },
+        (message, error) => {
+          // Usually events about the single volumes have told already what is wrong with them.
+          if (error instanceof VolumeError && error.isAnnounced) return;
+          recordEvent(pod, {
+            type: "Warning",
+            reason: "FailedMount",
+            message: `Unable to attach or mount volumes: ${message}`,
+          });
+        },
+      ),
+    ]);
+  }
+
+  keep(pod: IdentifiedPod): void {
+    this.#ports.volumes.want(pod);
+  }
+
+  async release(uid: PodUid, _pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void> {
+    await this.#step(uid, "cleanup", async () => {
+      await this.#ports.volumes.unmount(uid, signal);
+      await this.#ports.cgroups.remove(uid, signal);
+    });
+  }
+
+  async removeContent(uid: PodUid, signal: AbortSignal): Promise<void> {
+    await this.#ports.removeFromRuntime(uid, signal);
+    await this.#ports.forgetCheckpoint(uid);
+    await removePodDirectory(join(this.#ports.podsDir, uid));
+    this.#ports.onGone(uid);
+  }
+
+  async #step(
+    uid: PodUid,
+    step: "cgroup" | "volumes" | "cleanup",
+    work: () => Promise<void>,
+    onFailure?: (message: string, error: unknown) => void,
+  ): Promise<void> {
+    const span = this.#ports.ledger.begin(uid, step);
+    try {
+      await work();
+      span.end();
+    } catch (error) {
+      span.fail(messageOf(error));
+      onFailure?.(messageOf(error), error);
+      throw error;
+    }
+  }
+}
+
+export interface PodSetupPorts {
+  readonly podsDir: string;
+  readonly ledger: Ledger<PodUid>;
+  readonly recordEvent: RecordPodEvent;
+  readonly volumes: PodVolumes;
+  readonly cgroups: {
+    ensure(pod: IdentifiedPod): Promise<void>;
+    remove(uid: PodUid, signal: AbortSignal): Promise<void>;
+  };
+  /** Removes containers with their logs, then sandboxes. */
+  readonly removeFromRuntime: (uid: PodUid, signal: AbortSignal) => Promise<void>;
+  /** Resolves when nothing is written into the pod's directory any more. */
+  readonly forgetCheckpoint: (uid: PodUid) => Promise<void>;
+  readonly onGone: (uid: PodUid) => void;
+}

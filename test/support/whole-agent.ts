@@ -1,0 +1,230 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Agent } from "../../src/agent/agent.ts";
+import { buildAgent } from "../../src/agent/build-agent.ts";
+import { kubeconfigCluster } from "../../src/agent/cluster-parts.ts";
+import type { ApiConnection, Host } from "../../src/agent/inputs.ts";
+import { FakeRuntime } from "../../src/beside/hollow/index.ts";
+import { CgroupDriver } from "../../src/connections/cri/index.ts";
+import { resources } from "../../src/connections/kube/index.ts";
+import { messageOf, silentLogger } from "../../src/ground/base/index.ts";
+import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
+import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
+import { FakeApi } from "./fake-api.ts";
+import { FakeClock, settleFiles } from "./fake-clock.ts";
+import { configOf, loadFile } from "./load-config.ts";
+import { TestFacts } from "./node-facts.ts";
+import { enginePod } from "./test-engine.ts";
+
+const nodeName = "node-1";
+const controllers = ["cpu", "memory", "pids", "cpuset", "hugetlb"];
+
+export interface WholeAgentOptions {
+  /** Without an API server, pods come from manifests below `manifests`. */
+  readonly standalone?: boolean;
+  /** The runtime is not there yet. */
+  readonly runtimeIsLate?: boolean;
+  /** Called at the begin of each stage that touches the machine. */
+  readonly onHost?: (what: string) => Promise<void> | void;
+}
+
+/** The whole agent as `buildAgent` makes it, on virtual time, over the simulated runtime and an API in memory. */
+export class WholeAgent implements AsyncDisposable {
+  readonly clock = new FakeClock(undefined, settleFiles);
+  readonly api = new FakeApi();
+  readonly runtime: FakeRuntime;
+  readonly cgroups = new FakeCgroup2("/cgroup", controllers);
+  readonly agent: Agent;
+  readonly directory: string;
+  /** What became of the agent: undefined while it runs. */
+  outcome: "stopped" | Error | undefined;
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+
+  private constructor(
+    directory: string,
+    config: Parameters<typeof buildAgent>[0]["config"],
+    options: WholeAgentOptions,
+  ) {
+    this.directory = directory;
+    const { clock } = this;
+    this.runtime = new FakeRuntime({ clock, events: "offered", cgroupDriver: CgroupDriver.CGROUPFS });
+    this.runtime.imageStore.preload("busybox:1");
+    if (options.runtimeIsLate === true) this.runtime.kill();
+    const { parts } = kubeconfigCluster(clock);
+    this.agent = buildAgent({
+      config,
+      clock,
+      random: () => 0.5,
+      log: silentLogger,
+      process: {
+        pid: 1,
+        isRoot: true,
+        commandLine: ["nodelet"],
+        workDir: directory,
+        homeDir: undefined,
+        environment: {},
+        service: { notifySocket: undefined, watchdogUsec: undefined, watchdogPid: undefined },
+        logControl: { stalledMs: 0, verbosity: 0, setVerbosity: () => {} } as never,
+        configz: () => ({}),
+      },
+      host: this.#host(options),
+      connectRuntime: () => ({
+        runtime: this.runtime.runtime,
+        images: this.runtime.images,
+        containerdEvents: noEvents,
+        health: () => ({ lastAnswerAt: undefined, unansweredInARow: 0, lastFailure: undefined, pending: [] }),
+        close: () => {},
+      }),
+      cluster:
+        options.standalone === true
+          ? undefined
+          : { parts, network: new TestFacts().network, connect: () => this.#connection() },
+    });
+  }
+
+  static async build(options: WholeAgentOptions = {}): Promise<WholeAgent> {
+    const directory = await mkdtemp(join(tmpdir(), "nodelet-agent-"));
+    const file = `podLogsDir: ${join(directory, "logs")}\nfailSwapOn: false\nstaticPodPath: ${join(directory, "manifests")}\n`;
+    const flags = [`--root-dir=${join(directory, "root")}`, `--hostname-override=${nodeName}`];
+    const alone = ["--kubeconfig=", "--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow"];
+    const config = configOf(await loadFile(file, options.standalone === true ? [...flags, ...alone] : flags));
+    return new WholeAgent(directory, config, options);
+  }
+
+  static async start(options: WholeAgentOptions = {}): Promise<WholeAgent> {
+    const whole = await WholeAgent.build(options);
+    whole.run();
+    await whole.advance(0);
+    return whole;
+  }
+
+  run(): void {
+    this.#running = this.agent.run(this.#stop.signal).then(
+      () => {
+        this.outcome = "stopped";
+      },
+      (error: unknown) => {
+        this.outcome = error instanceof Error ? error : new Error(messageOf(error));
+      },
+    );
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+    await settleFiles();
+    if (this.outcome instanceof Error) throw this.outcome;
+  }
+
+  /** Moves time on until the condition holds. */
+  async until(what: string, condition: () => boolean, limitMs = 120_000): Promise<void> {
+    const before = this.clock.monotonic();
+    await this.advance(0);
+    while (!condition()) {
+      if (this.clock.monotonic() - before > limitMs)
+        throw new Error(`waited ${limitMs} virtual ms in vain for: ${what}`);
+      await this.advance(100);
+    }
+  }
+
+  /** Asks the agent to stop, and gives it the time it needs. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    if (this.#running === undefined) return;
+    while (this.outcome === undefined) {
+      await this.clock.advance(100);
+      await settleFiles();
+    }
+    await this.#running;
+  }
+
+  /** Somebody creates a pod that is bound to this node. */
+  create(name: string, spec: Partial<PodSpec> = {}): void {
+    this.api.put(resources.pods, { namespace: "default", name }, enginePod(name, { ...spec, nodeName }));
+  }
+
+  /** As `kubectl delete pod`. */
+  delete(name: string, graceSeconds = 1): void {
+    const pod = this.pod(name);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    const deletionTimestamp = new Date(this.clock.now() + graceSeconds * 1_000).toISOString();
+    const metadata = { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds: graceSeconds };
+    this.api.put(resources.pods, { namespace: "default", name }, { ...pod, metadata });
+  }
+
+  pod(name: string): Pod | undefined {
+    return this.api.object(resources.pods, { namespace: "default", name });
+  }
+
+  /** Names of the containers that run, as "pod/container", in order. */
+  running(): readonly string[] {
+    return this.runtime
+      .containers()
+      .filter(({ life }) => life.step === "running")
+      .map(({ sandbox, config }) => `${sandbox.config.metadata?.name}/${config.metadata?.name}`)
+      .sort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  #connection(): ApiConnection {
+    const client = this.api as never;
+    return {
+      clients: {
+        main: client,
+        events: client,
+        heartbeat: client,
+        server: "10.0.0.1:6443",
+        resetHeartbeat: () => {},
+        replaceConnections: () => {},
+      },
+      certificate: undefined,
+      open: async () => {},
+    };
+  }
+
+  #host({ onHost = () => {} }: WholeAgentOptions): Host {
+    const { machine } = new TestFacts();
+    return {
+      facts: {
+        machine,
+        cgroups: { version: 2, mountPoint: "/cgroup", controllers },
+        hugePages: new Map(),
+        hugePageSizes: [],
+        thermalThrottlePaths: [],
+        selinuxEnabled: false,
+        appArmorEnabled: false,
+        canControlSwap: false,
+        pidLimit: 32_768,
+      },
+      swaps: async () => {
+        await onHost("swaps");
+        return [];
+      },
+      holdLock: async () => onHost("holdLock"),
+      prepareDirectories: async () => {
+        await onHost("prepareDirectories");
+        return { [Symbol.dispose]: () => void onHost("release") };
+      },
+      tuneProcess: async () => onHost("tuneProcess"),
+      listen: async () => onHost("listen"),
+      containerLogsDir: join(this.directory, "links"),
+      cgroupFiles: this.cgroups,
+      findSystemd: async () => undefined,
+      addresses: async () => {
+        await onHost("addresses");
+        return ["10.0.0.5"];
+      },
+      filesystemBytes: async () => 100_000_000_000n,
+      resolvConf: async () => undefined,
+      volumeKinds: () => [],
+      runTool: () => Promise.reject(new Error("there is no program")),
+    };
+  }
+}
+
+async function* noEvents(): AsyncGenerator<never> {}

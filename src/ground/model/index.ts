@@ -24,6 +24,7 @@ export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";
 export { type DecodedManifest, locateProblem, type ManifestKinds } from "./manifest-kinds.ts";
 export { decodeObject } from "./manifest-schema.ts";
+export { named } from "./named.ts";
 export {
   allocatableOf,
   type CapacityFacts,

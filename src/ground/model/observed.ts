@@ -1,5 +1,6 @@
 import type { ContainerId, PodUid, SandboxId } from "./ids.ts";
 import type { Container } from "./kube/gen/types.ts";
+import { named } from "./named.ts";
 
 /**
  * What the runtime says of one pod, read at one moment and already translated from CRI. All times are milliseconds
@@ -84,5 +85,5 @@ export interface ObservedResources {
 
 /** The newest instance of a container name, or undefined when the runtime knows none. */
 export function newestOf(observed: ObservedPod, name: string): ObservedContainer | undefined {
-  return observed.containers.find((container) => container.name === name);
+  return named(observed.containers, name);
 }

@@ -170,3 +170,19 @@ for (const [name, handler, pod, others, wanted] of [
     assert.equal(verdict.type === "rejected" ? `${verdict.reason}: ${verdict.message}` : verdict.type, wanted);
   });
 }
+
+test("host ports in very large numbers cost no more than their number", () => {
+  const byPorts = (count: number, hostIP: string, uid: string): IdentifiedPod => {
+    const ports = Array.from({ length: count }, (_, index) => ({ containerPort: 80, hostPort: index + 1, hostIP }));
+    return testPod({ containers: [testContainer("main", { ports })] }, { name: uid, uid });
+  };
+  const cost = (count: number): number => {
+    const [pod, other] = [byPorts(count, "127.0.0.1", "a"), byPorts(count, "127.0.0.2", "b")];
+    const before = process.cpuUsage();
+    assert.equal(hostPortsHandler(pod, [other]).type, "admitted");
+    return process.cpuUsage(before).user;
+  };
+  cost(3_000);
+  const [small, large] = [cost(3_000), cost(48_000)];
+  assert.ok(large < 100 * Math.max(small, 1_000), `${small} us for 3,000 ports, ${large} us for 48,000`);
+});

@@ -126,15 +126,16 @@ export function groupsPolicyHandler(supportsStrict: () => boolean | undefined): 
 export const hostPortsHandler: AdmissionHandler = (pod, others) => {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return admitted;
-  const taken = others.filter((other) => !isSuccession(pod, other)).flatMap(hostPorts);
-  const clash = wanted.some((mine) =>
-    taken.some(
-      (theirs) =>
-        mine.port === theirs.port &&
-        mine.protocol === theirs.protocol &&
-        (mine.ip === theirs.ip || mine.ip === "0.0.0.0" || theirs.ip === "0.0.0.0"),
-    ),
-  );
+  // By port: both sides may have tens of thousands.
+  const taken = new Map<string, Set<string>>();
+  for (const { port, protocol, ip } of others.filter((other) => !isSuccession(pod, other)).flatMap(hostPorts)) {
+    const key = `${protocol} ${port}`;
+    taken.set(key, (taken.get(key) ?? new Set()).add(ip));
+  }
+  const clash = wanted.some(({ port, protocol, ip }) => {
+    const ips = taken.get(`${protocol} ${port}`);
+    return ips !== undefined && (ip === "0.0.0.0" || ips.has(ip) || ips.has("0.0.0.0"));
+  });
   if (!clash) return admitted;
   const message = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
   return rejected("NodePorts", message);

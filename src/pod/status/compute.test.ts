@@ -402,3 +402,18 @@ describe("the final status", () => {
     assert.equal(finalPodStatus(given, computePodStatus(given)).phase, "Running");
   });
 });
+
+test("a pod with very many containers costs no more than their number", () => {
+  const cost = (count: number): number => {
+    const list = Array.from({ length: count }, (_, index) => testContainer(`c${index}`));
+    const sidecars = list.map(({ name }) => testContainer(`i${name}`, { restartPolicy: "Always" }));
+    const pod = testPod({ containers: list, initContainers: sidecars });
+    const previous = status(pod, observedPod());
+    const before = process.cpuUsage();
+    status(pod, observedPod(), { previous });
+    return process.cpuUsage(before).user;
+  };
+  cost(500);
+  const [small, large] = [cost(500), cost(8_000)];
+  assert.ok(large < 60 * Math.max(small, 1_000), `${small} us for 500, ${large} us for 8,000`);
+});

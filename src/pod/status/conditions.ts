@@ -4,6 +4,7 @@ import {
   type IdentifiedPod,
   isSidecar,
   isTerminalPhase,
+  named,
   type PodCondition,
   type PodStatus,
 } from "../../ground/model/index.ts";
@@ -115,7 +116,7 @@ function sortOut<Spec extends { readonly name: string }>(
   const unknown: string[] = [];
   const lacking: string[] = [];
   for (const spec of wanted) {
-    const status = statuses.find(({ name }) => name === spec.name);
+    const status = named(statuses, spec.name);
     if (status === undefined) unknown.push(spec.name);
     else if (!isFine(status, spec)) lacking.push(spec.name);
   }

@@ -6,6 +6,7 @@ import {
   type ContainerState,
   type ContainerStatus,
   containersOf,
+  named,
   type ObservedContainer,
   type PodContainer,
   restarts,
@@ -54,7 +55,7 @@ function statusOf(input: StatusInput, { kind, container }: PodContainer, message
 function previousStatus(input: StatusInput, kind: ContainerKind, name: string): ContainerStatus | undefined {
   const { initContainerStatuses, containerStatuses: regular, ephemeralContainerStatuses } = input.previous ?? {};
   const list = kind === "regular" ? regular : kind === "ephemeral" ? ephemeralContainerStatuses : initContainerStatuses;
-  return list?.find((status) => status.name === name);
+  return named(list ?? [], name);
 }
 
 function withoutRecord(

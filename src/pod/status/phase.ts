@@ -1,4 +1,4 @@
-import { type ContainerStatus, type IdentifiedPod, isSidecar, isStaticPod } from "../../ground/model/index.ts";
+import { type ContainerStatus, type IdentifiedPod, isSidecar, isStaticPod, named } from "../../ground/model/index.ts";
 import type { ContainerStatuses } from "./container-status.ts";
 
 export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";
@@ -7,10 +7,7 @@ export function podPhase(pod: IdentifiedPod, statuses: ContainerStatuses, tornDo
   const { restartPolicy, initContainers = [] } = pod.spec;
   const init = initContainers.map((container) => ({
     sidecar: isSidecar(container),
-    ...ofInit(
-      statuses.init.find(({ name }) => name === container.name),
-      isSidecar(container),
-    ),
+    ...ofInit(named(statuses.init, container.name), isSidecar(container)),
   }));
   const regular = tally(pod, statuses.regular);
   const sidecarsWait = init.some(({ sidecar, isWaiting }) => sidecar && isWaiting);
@@ -66,7 +63,7 @@ interface Tally {
 function tally(pod: IdentifiedPod, statuses: readonly ContainerStatus[]): Tally {
   const result: Tally = { running: 0, stopped: 0, succeeded: 0, waiting: 0, waitingAfterCreate: 0, unknown: 0 };
   for (const container of pod.spec.containers) {
-    const status = statuses.find(({ name }) => name === container.name);
+    const status = named(statuses, container.name);
     const { state, lastState } = status ?? {};
     const ended = state?.terminated ?? (state?.waiting === undefined ? undefined : lastState?.terminated);
     if (state?.running !== undefined) result.running++;

@@ -1,5 +1,5 @@
 import type { Logger } from "../../ground/base/index.ts";
-import { type IdentifiedPod, isSidecar, type PodStatus, type PodUid, uidOf } from "../../ground/model/index.ts";
+import { type IdentifiedPod, isSidecar, named, type PodStatus, type PodUid, uidOf } from "../../ground/model/index.ts";
 
 /** The newest status of every pod. Whoever shows or sends statuses listens here. */
 export class StatusStore {
@@ -75,7 +75,7 @@ function illegalTransition(pod: IdentifiedPod, before: PodStatus, after: PodStat
     const ended = old.state?.terminated;
     if (ended === undefined || sidecars.has(old.name)) continue;
     if (ended.exitCode !== 0 && pod.spec.restartPolicy === "OnFailure") continue;
-    const now = later.find(({ name }) => name === old.name);
+    const now = named(later, old.name);
     if (now !== undefined && now.state?.terminated === undefined) {
       return `terminated container ${old.name} attempted illegal transition to non-terminated state`;
     }

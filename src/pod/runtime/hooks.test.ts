@@ -338,6 +338,32 @@ describe("preStop", () => {
     assert.deepEqual(node.events, ["Warning FailedPreStopHook spec.containers{web}: PreStopHook failed"]);
   });
 
+  test("does not outlive its grace for ever where nobody answers", async () => {
+    let isAsked = (): void => {};
+    const asked = new Promise<void>((resolve) => {
+      isAsked = resolve;
+    });
+    let hasGone = false;
+    await using server = await serve((request) => {
+      request.socket.on("close", () => {
+        hasGone = true;
+      });
+      isAsked();
+    });
+    await using node = new Node();
+    const grace = new AbortController();
+    const pending = node.preStop({ httpGet: { host: "127.0.0.1", port: server.port } }, grace.signal);
+    await asked;
+    grace.abort(new Error("the grace is over"));
+    await assert.rejects(pending, /the grace is over/);
+    await node.clock.advance(119_000);
+    assert.equal(hasGone, false);
+    await node.clock.advance(1_000);
+    for (let turns = 0; turns < 10_000 && !hasGone; turns++) await new Promise(setImmediate);
+    assert.equal(hasGone, true);
+    assert.deepEqual(node.events, []);
+  });
+
   test("ends with the agent, silently", async () => {
     await using node = new Node();
     const pending = node.preStop({ sleep: { seconds: 60 } });

@@ -5,6 +5,7 @@ import {
   goQuote,
   type Ledger,
   LinkedSignal,
+  lingering,
   messageOf,
   type TaskScope,
   waitFor,
@@ -58,6 +59,9 @@ const commandLimitBytes = 1024;
 /** Room for the output once quoted. A path or a header may be as long as the API takes pods, too. */
 const messageLimitBytes = 5 * outputLimitBytes;
 
+/** So long a preStop hook goes on by itself. A server that never answers would keep a connection and the pod for ever. */
+const afterGraceMs = 120_000;
+
 /** Runs the postStart and preStop hooks of containers. */
 export class LifecycleHooks {
   readonly #ports: HookPorts;
@@ -80,8 +84,8 @@ export class LifecycleHooks {
 
   /**
    * Runs the preStop hook, if there is one; a failure becomes an event and the container is stopped anyway. When the
-   * signal fires (the grace is over) the wait ends by rejecting, and the hook goes on by itself: cutting it off could
-   * leave its work half done, and the container is about to be stopped.
+   * signal fires (the grace is over) the wait ends by rejecting, and the hook goes on by itself for a while: cutting it
+   * off could leave its work half done, and the container is about to be stopped.
    */
   async preStop(run: HookRun, signal: AbortSignal): Promise<void> {
     const handler = run.container.lifecycle?.preStop;
@@ -91,7 +95,10 @@ export class LifecycleHooks {
     await waitFor(signal, (done, fail) => {
       this.#ports.scope.spawn(`preStop ${run.container.name}`, async (scopeSignal) => {
         try {
-          const result = await this.#recorded(run, "preStop", () => this.run(handler, run, scopeSignal));
+          const result = await lingering(this.#ports.clock, afterGraceMs, signal, async (late) => {
+            using cut = new LinkedSignal(scopeSignal, late);
+            return await this.#recorded(run, "preStop", () => this.run(handler, run, cut.signal));
+          });
           if (result.type === "failed") this.#warn(run, "FailedPreStopHook", "PreStopHook failed");
           done();
         } catch (error) {

@@ -79,8 +79,7 @@ export class PodDiskMeter {
       const id = newestOf(observed, container.name)?.id ?? "";
       return [container.name, { logBytes, layerBytes: layers.get(id) ?? 0n }] as const;
     });
-    // A pod can fill its hosts file as well as any other.
-    const ownBytes = await bytesIn(join(this.#ports.rootDir, "pods", uid, "etc-hosts"), signal);
+    const ownBytes = await ownFileBytes(join(this.#ports.rootDir, "pods", uid), signal);
     return { containers: new Map(containers), ownBytes };
   }
 
@@ -96,6 +95,11 @@ export class PodDiskMeter {
 /** Pods that limits of storage never end. Without a cluster that a pod comes from a file says nothing of its weight. */
 export function isExempt(pod: IdentifiedPod, isStandalone: boolean): boolean {
   return isCriticalPod(isStandalone ? { ...pod, metadata: {} } : pod);
+}
+
+/** A pod can fill its hosts file and the files for its last words as well as any other. */
+export async function ownFileBytes(podDir: string, signal: AbortSignal): Promise<bigint> {
+  return (await bytesIn(join(podDir, "etc-hosts"), signal)) + (await bytesIn(join(podDir, "containers"), signal));
 }
 
 async function bytesIn(path: string, signal: AbortSignal): Promise<bigint> {

@@ -116,6 +116,9 @@ export async function buildSimulation(outfile, patches = []) {
   const packageDir = (name) => dirname(require.resolve(`${name}/package.json`));
   for (const path of replaced.keys())
     if (!existsSync(path)) throw new Error(`${path} is gone; what is to be replaced?`);
+  for (const { file } of patches) {
+    if (!existsSync(join(root, file))) throw new Error(`${file} is gone; where is the fault to be planted?`);
+  }
   await build({
     absWorkingDir: root,
     entryPoints: ["test/simulation/main.ts"],

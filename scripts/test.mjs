@@ -28,6 +28,8 @@ const units = {
 /** Each runs for NODELET_FUZZ_SECONDS and prints its seed. */
 const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
 const fuzzers = { concurrency: 2, timeoutMs: 200_000 + fuzzSeconds * 1_000, files: find("test/fuzz"), isBeside: true };
+/** Computes all the time, too, for about two minutes where nothing else does. */
+const simulations = { concurrency: 1, timeoutMs: 900_000, files: find("test/simulation"), isBeside: true };
 const scenarioFiles = find("test/node");
 const looksForTraces = (file) => readFileSync(join(root, file), "utf8").includes("support/traces.ts");
 const scenarios = { concurrency: 2, timeoutMs: 300_000, files: scenarioFiles.filter((file) => !looksForTraces(file)) };
@@ -38,10 +40,10 @@ const canRunScenarios = prepare();
 if (words.length === 0) check();
 const { buildTests } = await import("./build-tests.mjs");
 /** What to run for each test file, and which file that is. */
-const bundles = await buildTests([...units.files, ...fuzzers.files, ...scenarioFiles]);
+const bundles = await buildTests([...units.files, ...fuzzers.files, ...simulations.files, ...scenarioFiles]);
 const bundleOf = new Map([...bundles].map(([bundle, file]) => [file, bundle]));
 await run(units);
-await Promise.all([run(fuzzers), ...(canRunScenarios ? [run(scenarios)] : [])]);
+await Promise.all([run(fuzzers), run(simulations), ...(canRunScenarios ? [run(scenarios)] : [])]);
 if (canRunScenarios) await run(traceScenarios);
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 if (total.passed + total.failed === 0) {

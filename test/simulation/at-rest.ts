@@ -23,6 +23,8 @@ export function untidiness(simulation: Simulation): readonly string[] {
       source === "api" ? shown.metadata.uid : (shown.metadata.annotations?.["kubernetes.io/config.mirror"] ?? "");
     wantedUids.add(uid);
     const phase = shown.status?.phase;
+    // It may be about to end at this very moment.
+    if (pod.spec?.activeDeadlineSeconds !== undefined && !isOver(phase)) continue;
     const statuses = [...(shown.status?.containerStatuses ?? []), ...(shown.status?.initContainerStatuses ?? [])];
     for (const container of containers) {
       const own = records.filter(({ config }) => config.metadata?.name === container.name);

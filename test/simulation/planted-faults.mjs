@@ -2,7 +2,9 @@
 // a seed that does; `npm run simulate -- --plant NAME --seeds 500` finds others.
 export const plantedFaults = {
   "decides before the runtime is known": {
-    seed: 1,
+    seed: 11,
+    minutes: 40,
+    finds: /was ready and is not/,
     patches: [
       {
         file: "src/pod/registry/registry.ts",
@@ -12,7 +14,9 @@ export const plantedFaults = {
     ],
   },
   "stops before every source has spoken": {
-    seed: 1,
+    seed: 2,
+    minutes: 40,
+    finds: /stops container .* which runs and is wanted/,
     patches: [
       {
         file: "src/pod/registry/registry.ts",
@@ -21,18 +25,23 @@ export const plantedFaults = {
       },
     ],
   },
-  "a list of the API makes nothing forgotten": {
-    seed: 1,
+  "a runtime that goes in the middle of the start ends the agent": {
+    seed: 8,
+    minutes: 40,
+    finds: /ended by itself/,
     patches: [
       {
-        file: "src/connections/kube/watch/store.ts",
-        find: "if (listed.has(key)) continue;",
-        replace: "if (listed.has(key) || listed.size >= 0) continue;",
+        file: "src/connections/cri/until-answered.ts",
+        find: "if (criCodeOf(error) === undefined) throw error;",
+        replace: "if (criCodeOf(error) !== undefined) throw error;",
       },
     ],
   },
   "waits by the time of day": {
-    seed: 1,
+    // Not found in 36 seeds of 40 minutes: it takes a jump back by hours while a container waits.
+    seed: undefined,
+    minutes: 60,
+    finds: /does not run/,
     patches: [
       {
         file: "src/pod/workers/apply.ts",
@@ -48,6 +57,8 @@ export const plantedFaults = {
   },
   "a restart forgets who is ready": {
     seed: 1,
+    minutes: 40,
+    finds: /was ready and is not/,
     patches: [
       {
         file: "src/pod/probes/file-store.ts",

@@ -1,0 +1,69 @@
+// Lives of a simulated node (docs/simulation.md): 200 seeds, fewer minutes of each than `npm run simulate` gives them; that
+// a seed repeats to the letter; and that defects which the agent once had are found when they are put back.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { buildSimulation } from "../../scripts/build-simulation.mjs";
+import { foundSeeds } from "./found-seeds.mjs";
+import { plantedFaults } from "./planted-faults.mjs";
+
+const run = promisify(execFile);
+const seeds = 200;
+const minutes = 14;
+const directory = mkdtempSync(join(tmpdir(), "nodelet-simulation-"));
+const bundle = await buildSimulation(join(directory, "simulation.mjs"));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+/** The outcomes of seeds from `first` on, up to the first that fails. */
+async function outcomes(first, count, mins = minutes, program = bundle) {
+  const args = ["--max-semi-space-size=64", program, String(first), String(count), String(mins), "stop"];
+  const { stdout } = await run(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 });
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+function explain({ seed, failure, lines }, mins) {
+  return `seed ${seed}: ${failure}\n${lines.slice(-60).join("\n")}\nagain: npm run simulate -- --from ${seed} --minutes ${mins}`;
+}
+
+test("a seed repeats to the letter, whatever ran before it in the same process", async () => {
+  const [alone, [, second]] = await Promise.all([outcomes(3, 1), outcomes(2, 2)]);
+  assert.deepEqual(second, alone[0]);
+});
+
+test(`${seeds} seeds, ${minutes} simulated minutes each`, async () => {
+  const halves = [outcomes(1, seeds / 2), outcomes(1 + seeds / 2, seeds / 2)];
+  const all = (await Promise.all(halves)).flat();
+  for (const outcome of all) assert.equal(outcome.failure, null, explain(outcome, minutes));
+  assert.equal(all.length, seeds);
+});
+
+for (const { seed, minutes: mins, what } of foundSeeds) {
+  test(`seed ${seed}: ${what}`, async () => {
+    const [outcome] = await outcomes(seed, 1, mins);
+    assert.equal(outcome.failure, null, explain(outcome, mins));
+  });
+}
+
+for (const [name, { seed, minutes: mins, patches, finds }] of Object.entries(plantedFaults)) {
+  if (seed === undefined) continue;
+  test(`a planted fault is found: ${name}`, async () => {
+    const program = await buildSimulation(join(directory, `planted-${seed}-${patches.length}.mjs`), patches);
+    const [outcome] = await outcomes(seed, 1, mins, program);
+    assert.match(outcome.failure ?? "nothing was found", finds);
+  });
+}
+
+test("what asks the real world is a failure of the simulation", async () => {
+  const find = "if (signal.aborted) return;";
+  const patches = [{ file: "src/ground/base/pause.ts", find, replace: `setTimeout(() => {}, 1); ${find}` }];
+  const program = await buildSimulation(join(directory, "escape.mjs"), patches);
+  const [outcome] = await outcomes(1, 1, minutes, program);
+  assert.match(outcome.failure ?? "nothing was found", /not simulated: setTimeout/);
+});

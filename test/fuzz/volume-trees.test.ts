@@ -6,7 +6,7 @@ import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HeldDirectory, removeTree } from "../../src/connections/host/index.ts";
-import { giveToGroup } from "../../src/pod/volumes/content/ownership.ts";
+import { giveToGroup } from "../../src/pod/volumes/content/give-to-group.ts";
 import { countBelow } from "../../src/pod/volumes/stats/disk-usage.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 

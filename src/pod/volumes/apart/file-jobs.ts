@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { type GroupOwnership, giveToGroup } from "../content/ownership.ts";
+import { type GroupOwnership, giveToGroup } from "../content/give-to-group.ts";
 import { bindMount } from "../mounting/bind.ts";
 import { checkHostPath } from "../mounting/host-path-type.ts";
 import { createSubPath, mountSubPath } from "../mounting/sub-paths.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../connections/plugins/index.ts";
 import { isMissing } from "../../../ground/base/index.ts";
 import type { CSIDriver } from "../../../ground/model/index.ts";
-import { giveToPodGroup } from "../kinds/group-ownership.ts";
+import { giveToPodGroup } from "../kinds/fs-group.ts";
 import type { SetUpContext, WantedVolume } from "../kinds/kind.ts";
 import { attachmentName, blockPaths, type CsiVolume, publishPaths } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";

@@ -7,7 +7,7 @@ import {
   type SelectableNode,
 } from "../../../ground/model/index.ts";
 import { StepError, UnresolvedVolumeError, type VolumeSource } from "../kinds/kind.ts";
-import type { UsedVolume } from "./used-volumes.ts";
+import type { UsedVolume } from "./volumes-of-containers.ts";
 
 /** Port: claims and persistent volumes as the API server has them now; undefined when there is none. */
 export interface Claims {

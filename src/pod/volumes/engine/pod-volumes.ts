@@ -23,8 +23,8 @@ import { cleanOrphanedPods, type OrphanReport } from "./orphans.ts";
 import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
 import { releaseVolumes } from "./release.ts";
-import { usedVolumes } from "./used-volumes.ts";
 import { type MountReport, VolumeTask } from "./volume-task.ts";
+import { usedVolumes } from "./volumes-of-containers.ts";
 
 export interface PodVolumesPorts {
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import { aFewAtOnce, explain, hasCode, isMissing, mapAtMost } from "../../../gro
 import type { PodUid } from "../../../ground/model/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { VolumeKind } from "../kinds/kind.ts";
-import { cleanSubPaths } from "../mounting/sub-path-mounts.ts";
+import { cleanSubPaths } from "../mounting/sub-path-cleanup.ts";
 import { type FoundVolume, namesIn, type PodPlaces } from "./places.ts";
 import { VolumeError } from "./volume-error.ts";
 

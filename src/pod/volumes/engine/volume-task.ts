@@ -24,8 +24,8 @@ import { PacedLooks } from "../stats/paced-looks.ts";
 import { isLocalEphemeral, type MeasuredVolume } from "../stats/pod-usage.ts";
 import { type Claims, checkNodeAffinity, groupOf, resolveSource } from "./claims.ts";
 import type { PodPlaces } from "./places.ts";
-import type { UsedVolume } from "./used-volumes.ts";
 import { retryDelayMs, type VolumeFailure, type VolumeState } from "./volume-state.ts";
+import type { UsedVolume } from "./volumes-of-containers.ts";
 
 export interface TaskPorts {
   readonly clock: Clock;

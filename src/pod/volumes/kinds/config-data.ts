@@ -1,8 +1,8 @@
 import type { ConfigMap, Secret } from "../../../ground/model/index.ts";
 import { configMapContent, downwardContent, secretContent } from "../content/sources.ts";
 import { ObjectReadError } from "../objects/ports.ts";
-import { type ApiDataPorts, type ApiDataSpec, apiDataKind } from "./api-data.ts";
 import type { VolumeKind } from "./kind.ts";
+import { type ApiDataPorts, type ApiDataSpec, apiDataKind } from "./live-content.ts";
 
 const standalone = "not supported due to running kubelet in standalone mode";
 

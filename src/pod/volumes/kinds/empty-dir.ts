@@ -8,7 +8,7 @@ import {
   wholeUnits,
 } from "../../../ground/model/index.ts";
 import { usageByCounting } from "../stats/disk-usage.ts";
-import { giveToPodGroup, type OwnershipPorts } from "./group-ownership.ts";
+import { giveToPodGroup, type OwnershipPorts } from "./fs-group.ts";
 import type { VolumeKind } from "./kind.ts";
 import { isScratchReady, makeScratch, markScratchReady, removeScratch, type ScratchMedium } from "./scratch.ts";
 

@@ -9,7 +9,7 @@ import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/blo
 import { formatAndMount } from "../mounting/disk.ts";
 import { unmountAllAt, unmountPatiently } from "../mounting/unmount.ts";
 import { usageOfDevice } from "../stats/disk-usage.ts";
-import { giveToPodGroup } from "./group-ownership.ts";
+import { giveToPodGroup } from "./fs-group.ts";
 import {
   type SetUpContext,
   type SetUpResult,

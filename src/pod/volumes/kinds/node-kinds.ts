@@ -1,11 +1,11 @@
 import { type RunTool, WalkTurns } from "../../../connections/host/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
-import type { ApiDataPorts } from "./api-data.ts";
 import { configMapKind, downwardApiKind, secretKind } from "./config-data.ts";
 import { emptyDirKind } from "./empty-dir.ts";
 import { hostPathKind } from "./host-path.ts";
 import { imageKind } from "./image.ts";
 import { StepError, type VolumeKind } from "./kind.ts";
+import type { ApiDataPorts } from "./live-content.ts";
 import { localKind } from "./local.ts";
 import { nfsKind } from "./nfs.ts";
 import { projectedKind } from "./projected.ts";

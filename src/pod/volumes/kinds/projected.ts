@@ -4,9 +4,9 @@ import { type Content, ContentError, type ContentFile } from "../content/content
 import { commonUser } from "../content/pod-user.ts";
 import { configMapContent, downwardContent, secretContent, together } from "../content/sources.ts";
 import { trustAnchors } from "../objects/trust-bundles.ts";
-import { type ApiDataPorts, type ApiDataSpec, apiDataKind } from "./api-data.ts";
 import { readConfigMap, readSecret, requiredMode } from "./config-data.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
+import { type ApiDataPorts, type ApiDataSpec, apiDataKind } from "./live-content.ts";
 
 /** Several sources in one volume; of two that give the same path the later wins. */
 export function projectedKind(ports: ApiDataPorts): VolumeKind {

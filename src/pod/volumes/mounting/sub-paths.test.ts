@@ -23,7 +23,7 @@ import { setImmediate } from "node:timers/promises";
 import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
 import { isMountPoint, loadSyscalls, mountFlags, SyscallError } from "../../../connections/host/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
-import { cleanSubPaths } from "./sub-path-mounts.ts";
+import { cleanSubPaths } from "./sub-path-cleanup.ts";
 import { createSubPath, mountSubPath, readVolumeFile, SubPathError } from "./sub-paths.ts";
 import { mountsBelow, mountWorkHere, unmountAllBelow } from "./unmount.ts";
 

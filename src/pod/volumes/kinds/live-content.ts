@@ -12,7 +12,7 @@ import type { TokenManager } from "../objects/tokens.ts";
 import type { TrustBundles } from "../objects/trust-bundles.ts";
 import { usageByCounting } from "../stats/disk-usage.ts";
 import { memorySize, type NodeMemory } from "./empty-dir.ts";
-import { giveToPodGroup } from "./group-ownership.ts";
+import { giveToPodGroup } from "./fs-group.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
 import { isScratchReady, makeScratch, markScratchReady, removeScratch, type ScratchMedium } from "./scratch.ts";
 

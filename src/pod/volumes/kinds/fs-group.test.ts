@@ -8,7 +8,7 @@ import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 import { silentLogger } from "../../../ground/base/index.ts";
 import { type PodEvent, uidOf } from "../../../ground/model/index.ts";
 import { VolumeFiles } from "../apart/volume-files.ts";
-import { giveToPodGroup } from "./group-ownership.ts";
+import { giveToPodGroup } from "./fs-group.ts";
 import type { WantedVolume } from "./kind.ts";
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "giving files away needs root" };

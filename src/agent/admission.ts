@@ -3,6 +3,7 @@ import {
   Admission,
   appArmorHandler,
   groupsPolicyHandler,
+  hostNamespaceHandler,
   hostPortsHandler,
   type JudgingNode,
   nodeFitHandler,
@@ -13,7 +14,6 @@ import type { NodeResources } from "../pod/resources/index.ts";
 import { type KnownServices, normalSysctlName, type RuntimeStatus } from "../pod/runtime/index.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
-import { hostNamespaceHandler } from "./host-namespaces.ts";
 import type { JudgedBy } from "./node-context.ts";
 
 /** Whether the node takes a pod. */

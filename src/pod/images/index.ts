@@ -8,10 +8,10 @@ export {
 export { Credentials } from "./credentials.ts";
 export { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 export { ImageAgeFile, type ImageAgeStore } from "./image-ages.ts";
-export { ImageCollection } from "./image-collection.ts";
 export { ImageError } from "./image-error.ts";
 export { type ImageFs, readImageFs } from "./image-fs.ts";
 export { ImageGc, type ImageGcPorts, type ImageGcSettings } from "./image-gc.ts";
+export { ImageCollection } from "./image-gc-loop.ts";
 export {
   type ImagePhase,
   ImagePuller,

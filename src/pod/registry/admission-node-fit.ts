@@ -15,7 +15,7 @@ import {
   wholeUnits,
 } from "../../ground/model/index.ts";
 import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
-import { chooseVictims } from "./preemption.ts";
+import { chooseVictims } from "./choose-victims.ts";
 
 const admitted: AdmissionVerdict = { type: "admitted" };
 

@@ -7,11 +7,12 @@ export {
   osHandler,
   sysctlHandler,
 } from "./admission-handlers.ts";
+export { hostNamespaceHandler } from "./admission-host-namespaces.ts";
 export { type JudgingNode, nodeFitHandler } from "./admission-node-fit.ts";
 export { arePodsKnown, PodIntake } from "./intake.ts";
-export { knownPods } from "./known-pods.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { followMirrors } from "./mirror-wakes.ts";
-export { preempter } from "./preempt.ts";
+export { knownPods } from "./pods-with-traces.ts";
+export { preempter } from "./preempt-victims.ts";
 export { PodRegistry, type RegistryPorts } from "./registry.ts";
 export { WantedPods } from "./wanted-pods.ts";

@@ -8,7 +8,7 @@ export { followHints } from "./hint-feed.ts";
 export { type HookPorts, LifecycleHooks } from "./hooks.ts";
 export { ContainerKiller, type KillPorts } from "./kill.ts";
 export type { LogDirectories } from "./log-cleanup.ts";
-export { type LoggedContainer, LogRotation, type LogRotationSettings } from "./log-rotation.ts";
+export { type LoggedContainer, LogRotation, type LogRotationSettings } from "./log-rotation-loop.ts";
 export {
   type AllocateIds,
   type ContainerContext,

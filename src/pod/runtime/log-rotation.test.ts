@@ -19,7 +19,7 @@ import { after, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
-import { LogRotation } from "./log-rotation.ts";
+import { LogRotation } from "./log-rotation-loop.ts";
 import { rotateLog } from "./rotate-log.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-rotation-"));

@@ -1,8 +1,8 @@
 import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
 import { type IdentifiedPod, type PodUid, type Provisional, uidOf } from "../../ground/model/index.ts";
-import type { SourceChange } from "./known-pods.ts";
 import { isSameWish, type OfflineFile } from "./offline-file.ts";
 import { offlineHolds } from "./offline-rules.ts";
+import type { SourceChange } from "./pods-of-source.ts";
 import type { StartedPod } from "./started-pod.ts";
 
 /** How long the API may take to say which pods it wants before the last known ones are looked at. */

@@ -10,8 +10,8 @@ import {
   uidOf,
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
-import { KnownPods, type Merge, type SourceChange } from "./known-pods.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
+import { KnownPods, type Merge, type SourceChange } from "./pods-of-source.ts";
 
 const notificationBuffer = 50;
 

@@ -5,7 +5,7 @@ import {
   type ObservedContainer,
   type ObservedPod,
 } from "../../ground/model/index.ts";
-import { type ContainerKill, killForRunning, killForUnknown, type PlanInput } from "./restart-rules.ts";
+import { type ContainerKill, killForRunning, killForUnknown, type PlanInput } from "./kill-to-restart.ts";
 
 export type InitPlan =
   /** An init container failed for good: the pod is over. */

@@ -5,9 +5,15 @@ import {
   type ObservedPod,
   type SandboxId,
 } from "../../ground/model/index.ts";
+import {
+  type ContainerKill,
+  killForRunning,
+  killForUnknown,
+  type PlanInput,
+  shouldRestart,
+} from "./kill-to-restart.ts";
 import { planInitContainers } from "./plan-init.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
-import { type ContainerKill, killForRunning, killForUnknown, type PlanInput, shouldRestart } from "./restart-rules.ts";
 
 /** What must happen to bring the runtime from what is observed to what the pod wants. Applied from top to bottom. */
 export interface PodPlan {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testPod } from "../../test/support/pods.ts";
-import { hostNamespaceHandler } from "./host-namespaces.ts";
+import { testPod } from "../../../test/support/pods.ts";
+import { hostNamespaceHandler } from "./admission-host-namespaces.ts";
 
 const fromFile = testPod({ hostNetwork: true }, { annotations: { "kubernetes.io/config.source": "file" } });
 

@@ -1,5 +1,5 @@
-import type { AdmissionHandler } from "../pod/registry/index.ts";
-import { type HostNamespaceSettings, hostNamespaceRefusals, parsePodSources } from "../pod/sources/index.ts";
+import type { AdmissionHandler } from "./admission.ts";
+import { type HostNamespaceSettings, hostNamespaceRefusals, parsePodSources } from "./host-namespaces.ts";
 
 const variables = {
   hostNetworkSources: "NODELET_HOST_NETWORK_SOURCES",

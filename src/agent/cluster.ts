@@ -109,6 +109,6 @@ function objectSource(client: KubeClient, watches: ObjectWatches): ObjectSource 
   const resourceOf = <Kind extends ObjectKind>(kind: Kind) => kinds[kind] as unknown as Resource<ObjectKinds[Kind]>;
   return {
     get: ({ kind, ...object }, freshness, signal) => getObject(client, resourceOf(kind), object, freshness, signal),
-    watch: ({ kind, ...object }, onObject) => watches.watch(resourceOf(kind), object, onObject),
+    watch: ({ kind, ...object }, onObject, who) => watches.watch(resourceOf(kind), object, onObject, who),
   };
 }

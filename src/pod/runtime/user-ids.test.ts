@@ -67,3 +67,8 @@ test("a range that could not be written is not used before it is, so that no lat
   await later.restore();
   assert.deepEqual(await later.allocate(testPod({}, { uid: "b" })), { firstHostId: 131_072, length: 65_536 });
 });
+
+test("a directory of pods that can't be read is not taken for an empty one", async () => {
+  await assert.rejects(new UserIds(join(tmpdir(), "x".repeat(300)), defaultUserIdPool()).restore(), /ENAMETOOLONG/);
+  assert.deepEqual(await new UserIds(join(tmpdir(), "nodelet-no-pods"), defaultUserIdPool()).restore(), []);
+});

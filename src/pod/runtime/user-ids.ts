@@ -130,8 +130,10 @@ function hostIdIn(text: string, length: number): number | undefined {
 async function directoryNames(directory: string): Promise<readonly string[]> {
   try {
     return await readdir(directory);
-  } catch {
-    return [];
+  } catch (error) {
+    // Not known is not the same as none: ranges that are in use would be given again.
+    if (isMissing(error)) return [];
+    throw error;
   }
 }
 

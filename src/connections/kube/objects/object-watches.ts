@@ -1,6 +1,6 @@
-import { isAbort, onAbort, type TaskScope } from "../../../ground/base/index.ts";
+import { FairLimiter, isAbort, onAbort, type TaskScope } from "../../../ground/base/index.ts";
 import { type KubeObject, pathOf, type Resource } from "../resources.ts";
-import { Informer, type ListWatchPorts, withoutManagedFields } from "../watch/index.ts";
+import { Informer, type ListWatchPorts, type WatchClient, withoutManagedFields } from "../watch/index.ts";
 
 export interface NamedObject {
   /** Undefined for a cluster-wide kind. */
@@ -10,16 +10,23 @@ export interface NamedObject {
 
 // There may be hundreds of these watches and most never see a change; bookmarks tell that they live.
 const watchSeconds = [900, 1_800] as const;
+/**
+ * Requests of these watches under way at once, and those of one user of them: a pod may name thousands of objects, and
+ * whatever else the node has to tell the API server waits in the same line, first come, first served.
+ */
+const turns = { limit: 16, share: 4, patienceMs: 1_000 };
 
 /** One watch for each object in use, however many use it. The watches live in the scope. */
 export class ObjectWatches {
   readonly #scope: TaskScope;
   readonly #ports: ListWatchPorts;
+  readonly #turns: FairLimiter<string>;
   readonly #entries = new Map<string, Entry>();
 
   constructor(scope: TaskScope, ports: ListWatchPorts) {
     this.#scope = scope;
     this.#ports = ports;
+    this.#turns = new FairLimiter(ports.clock, turns);
   }
 
   /** Watches running now. */
@@ -29,15 +36,16 @@ export class ObjectWatches {
 
   /**
    * Tells the object as it is (undefined: there is none) as soon as that is known, then every change, until disposed of.
-   * Trouble on the way is mended here.
+   * Trouble on the way is mended here. Each `who` has its turn, however many objects another one watches.
    */
   watch<Kind extends KubeObject>(
     resource: Resource<Kind>,
     object: NamedObject,
     onObject: (object: Kind | undefined) => void,
+    who: string,
   ): Disposable {
     const path = pathOf(resource, object);
-    const entry = this.#entries.get(path) ?? this.#start(path, resource, object);
+    const entry = this.#entries.get(path) ?? this.#start(path, resource, object, who);
     const listener = (told: KubeObject | undefined): void => onObject(told as Kind | undefined);
     entry.listeners.add(listener);
     if (entry.known) listener(entry.object);
@@ -51,11 +59,11 @@ export class ObjectWatches {
     };
   }
 
-  #start(path: string, resource: Resource<KubeObject>, { namespace, name }: NamedObject): Entry {
+  #start(path: string, resource: Resource<KubeObject>, { namespace, name }: NamedObject, who: string): Entry {
     const entry: Entry = { listeners: new Set(), stop: new AbortController(), known: false, object: undefined };
     const fieldSelector = `metadata.name=${name}`;
     const settings = { resource, namespace, fieldSelector, keep: withoutManagedFields<KubeObject>, watchSeconds };
-    const informer = new Informer(settings, this.#ports);
+    const informer = new Informer(settings, { ...this.#ports, client: this.#inTurn(who) });
     const tell = (object: KubeObject | undefined): void => {
       entry.known = true;
       entry.object = object;
@@ -77,6 +85,17 @@ export class ObjectWatches {
     });
     this.#entries.set(path, entry);
     return entry;
+  }
+
+  /** A watch has its turn until it is open. */
+  #inTurn(who: string): WatchClient {
+    const { client } = this.#ports;
+    return {
+      list: (resource, ref, options, signal) =>
+        this.#turns.run(who, () => client.list(resource, ref, options, signal), signal),
+      openWatch: (resource, ref, options, signal) =>
+        this.#turns.run(who, () => client.openWatch(resource, ref, options, signal), signal),
+    };
   }
 }
 

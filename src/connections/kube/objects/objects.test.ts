@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../../test/support/fake-clock.ts";
 import { FakeHistory } from "../../../../test/support/fake-history.ts";
-import { silentLogger, TaskScope } from "../../../ground/base/index.ts";
+import { silentLogger, TaskScope, TokenBucket } from "../../../ground/base/index.ts";
 import type { ConfigMap } from "../../../ground/model/index.ts";
 import { ApiError } from "../api-error.ts";
 import { resources } from "../resources.ts";
@@ -29,7 +29,7 @@ test("an object is told as it is, then as it changes; its absence too", async ()
   await using world = start();
   const { server, watches } = world;
   const seen: (string | undefined)[] = [];
-  watches.watch(resources.configMaps, ref, told(seen));
+  watches.watch(resources.configMaps, ref, told(seen), "pod");
   await settle();
   server.put("a", "1");
   server.put("a", "2");
@@ -44,9 +44,9 @@ test("who comes later joins the watch and is told at once; the last to leave end
   server.put("a", "1");
   const first: (string | undefined)[] = [];
   const second: (string | undefined)[] = [];
-  const one = watches.watch(resources.configMaps, ref, told(first));
+  const one = watches.watch(resources.configMaps, ref, told(first), "pod");
   await settle();
-  const two = watches.watch(resources.configMaps, ref, told(second));
+  const two = watches.watch(resources.configMaps, ref, told(second), "pod");
   assert.deepEqual([first, second], [["1"], ["1"]]);
   assert.deepEqual([server.openWatches, watches.size], [1, 1]);
   one[Symbol.dispose]();
@@ -58,7 +58,7 @@ test("who comes later joins the watch and is told at once; the last to leave end
   await settle();
   assert.deepEqual([server.openWatches, watches.size, scope.size], [0, 0, 0]);
   assert.equal(scope.signal.aborted, false);
-  watches.watch(resources.configMaps, ref, told(first));
+  watches.watch(resources.configMaps, ref, told(first), "pod");
   await settle();
   assert.deepEqual(first, ["1", "2"]);
 });
@@ -68,12 +68,43 @@ test("disposing before anything is known tells nothing", async () => {
   const { server, watches, clock } = world;
   server.mood = { type: "gone" };
   const seen: (string | undefined)[] = [];
-  const watch = watches.watch(resources.configMaps, ref, told(seen));
+  const watch = watches.watch(resources.configMaps, ref, told(seen), "pod");
   await clock.advance(5_000);
   watch[Symbol.dispose]();
   server.mood = { type: "well" };
   await clock.advance(60_000);
   assert.deepEqual([seen, world.scope.size, clock.pendingTimers], [[], 0, 0]);
+});
+
+test("a pod that names thousands of objects holds up neither another pod nor other requests", async () => {
+  const clock = new FakeClock();
+  const server = new FakeHistory(() => clock.monotonic());
+  server.put("a", "1");
+  const throttle = new TokenBucket(50, 100, clock);
+  const bare = server as unknown as WatchClient;
+  const client: WatchClient = {
+    list: async (resource, object, options, signal) => {
+      await throttle.take(signal);
+      return await bare.list(resource, object, options, signal);
+    },
+    openWatch: async (resource, object, options, signal) => {
+      await throttle.take(signal);
+      return await bare.openWatch(resource, object, options, signal);
+    },
+  };
+  await using scope = new TaskScope();
+  const watches = new ObjectWatches(scope, { client, clock, log: silentLogger, random: () => 0.5 });
+  for (let index = 0; index < 1_000; index++) {
+    watches.watch(resources.configMaps, { namespace: "ns", name: `many-${index}` }, () => {}, "greedy");
+  }
+  const seen: (string | undefined)[] = [];
+  watches.watch(resources.configMaps, ref, told(seen), "modest");
+  await clock.advance(1_000);
+  assert.deepEqual(seen, ["1"]);
+  const began = clock.monotonic();
+  const status = throttle.take(never).then(() => clock.monotonic() - began);
+  await clock.advance(1_000);
+  assert.ok((await status) < 500);
 });
 
 test("getObject: absent is undefined, other refusals are errors, cached asks for what is at hand", async () => {

@@ -272,7 +272,7 @@ export class PodVolumes {
       const key = needKey(need);
       const users = this.#users.get(key) ?? new Set();
       this.#users.set(key, users.add(task));
-      if (isObject(need)) this.#ports.objects?.hold(need, task.key);
+      if (isObject(need)) this.#ports.objects?.hold(need, task.key, task.uid);
     }
   }
 

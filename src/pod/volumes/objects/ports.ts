@@ -1,4 +1,4 @@
-import type { ConfigMap, Secret } from "../../../ground/model/index.ts";
+import type { ConfigMap, PodUid, Secret } from "../../../ground/model/index.ts";
 
 /** The API objects whose content pods get as files or variables. */
 export interface ObjectKinds {
@@ -28,19 +28,21 @@ export interface ObjectSource {
   ): Promise<ObjectKinds[Kind] | undefined>;
   /**
    * Tells the object as it is now (undefined: there is none) as soon as it is known, then every change. Trouble on
-   * the way is the source's to mend: it tries again until the watch is disposed of.
+   * the way is the source's to mend: it tries again until the watch is disposed of. Those who watch take turns: `who`
+   * that watches much waits for itself, not the others for it.
    */
   watch<Kind extends ObjectKind>(
     ref: ObjectRef<Kind>,
     onObject: (object: ObjectKinds[Kind] | undefined) => void,
+    who: string,
   ): Disposable;
 }
 
 /** The objects as volumes see them; how fresh they are depends on the strategy behind. */
 export interface Objects {
   read<Kind extends ObjectKind>(ref: ObjectRef<Kind>, signal: AbortSignal): Promise<ObjectKinds[Kind] | undefined>;
-  /** While somebody holds an object, its changes are told to the listeners. Holding twice is holding once. */
-  hold(ref: ObjectRef, holder: string): void;
+  /** While somebody of a pod holds an object, its changes are told to the listeners. Holding twice is holding once. */
+  hold(ref: ObjectRef, holder: string, pod: PodUid): void;
   release(ref: ObjectRef, holder: string): void;
   onChange(listener: (ref: ObjectRef) => void): void;
   /** How often holders must read again because changes are not told; undefined when they are. */

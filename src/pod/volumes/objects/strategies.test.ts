@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../../test/support/fake-clock.ts";
 import { MemoryObjects } from "../../../../test/support/memory-objects.ts";
+import { testUid } from "../../../../test/support/pods.ts";
 import { CachedObjects } from "./polled-objects.ts";
 import type { ObjectRef } from "./ports.ts";
 import { objectsBy } from "./strategy.ts";
@@ -23,9 +24,9 @@ function watched() {
 test("Watch: one watch for all holders, none after the last", async () => {
   const { source, objects } = watched();
   source.configMap("m", { a: "1" });
-  objects.hold(ref, "pod-1");
-  objects.hold(ref, "pod-2");
-  objects.hold(ref, "pod-2");
+  objects.hold(ref, "pod-1", testUid);
+  objects.hold(ref, "pod-2", testUid);
+  objects.hold(ref, "pod-2", testUid);
   assert.equal(source.watches, 1);
   assert.deepEqual((await objects.read(ref, never))?.data, { a: "1" });
   objects.release(ref, "pod-1");
@@ -37,7 +38,7 @@ test("Watch: one watch for all holders, none after the last", async () => {
 
 test("Watch: every change is told once, the first answer is not a change", async () => {
   const { source, objects, changes } = watched();
-  objects.hold(ref, "pod");
+  objects.hold(ref, "pod", testUid);
   assert.equal(await objects.read(ref, never), undefined);
   assert.equal(changes.length, 0);
   source.configMap("m", { a: "1" });
@@ -54,7 +55,7 @@ test("Watch: without a first answer reading fails after a second, and works when
   const { clock, source, objects } = watched();
   source.outage = new Error("away");
   source.configMap("m", { a: "1" });
-  objects.hold(ref, "pod");
+  objects.hold(ref, "pod", testUid);
   const read = assert.rejects(objects.read(ref, never), {
     message: "failed to sync configmap cache: timed out waiting for the condition",
   });
@@ -92,7 +93,7 @@ test("Watch: a watch that served a read only ends when nobody asks any more", as
 test("Watch: an immutable object costs no watch once it was read", async () => {
   const { source, objects } = watched();
   source.configMap("m", { a: "1" }, { immutable: true });
-  objects.hold(ref, "pod");
+  objects.hold(ref, "pod", testUid);
   await objects.read(ref, never);
   assert.equal(source.watches, 0);
   assert.deepEqual((await objects.read(ref, never))?.data, { a: "1" });
@@ -105,7 +106,7 @@ test("Watch: what is told last is the truth, also when the server was set back t
     tell = onObject as typeof tell;
     return { [Symbol.dispose]() {} };
   };
-  objects.hold(ref, "pod");
+  objects.hold(ref, "pod", testUid);
   tell({ metadata: { uid: "u", resourceVersion: "10" }, data: { a: "new" } });
   tell({ metadata: { uid: "u", resourceVersion: "9" }, data: { a: "old" } });
   assert.deepEqual((await objects.read(ref, never))?.data, { a: "old" });
@@ -190,7 +191,7 @@ test("Get: asks each time and remembers nothing", async () => {
   const source = new MemoryObjects();
   const objects = objectsBy("Get", source, { clock: new FakeClock(), syncFrequencyMs: 60_000 });
   source.configMap("m", { a: "1" });
-  objects.hold(ref, "pod");
+  objects.hold(ref, "pod", testUid);
   for (let turn = 0; turn < 3; turn++) assert.deepEqual((await objects.read(ref, never))?.data, { a: "1" });
   assert.equal(source.gets, 3);
   assert.equal(source.watches, 0);

@@ -1,4 +1,5 @@
 import { type Clock, type Timer, waitFor } from "../../../ground/base/index.ts";
+import type { PodUid } from "../../../ground/model/index.ts";
 import {
   keyOf,
   type ObjectKind,
@@ -45,8 +46,8 @@ export class WatchedObjects implements Objects {
     this.#listeners.add(listener);
   }
 
-  hold(ref: ObjectRef, holder: string): void {
-    const entry = this.#entry(ref);
+  hold(ref: ObjectRef, holder: string, pod: PodUid): void {
+    const entry = this.#entry(ref, pod);
     entry.holders.add(holder);
     entry.idle?.cancel();
     entry.idle = undefined;
@@ -64,7 +65,8 @@ export class WatchedObjects implements Objects {
     ref: ObjectRef<Kind>,
     signal: AbortSignal,
   ): Promise<ObjectKinds[Kind] | undefined> {
-    const entry = this.#entry(ref);
+    // Whoever reads waits for the answer before it reads the next: there is no crowd of them to keep apart.
+    const entry = this.#entry(ref, ref.namespace);
     try {
       if (!entry.answered) await this.#firstAnswer(entry, signal);
     } finally {
@@ -79,13 +81,13 @@ export class WatchedObjects implements Objects {
     return object as ObjectKinds[Kind] | undefined;
   }
 
-  #entry(ref: ObjectRef): Entry {
+  #entry(ref: ObjectRef, who: string): Entry {
     const key = keyOf(ref);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
     const entry: Entry = { ref, holders: new Set(), waiting: new Set(), answered: false };
     this.#entries.set(key, entry);
-    entry.watch = this.#source.watch(ref, (object) => this.#told(entry, object));
+    entry.watch = this.#source.watch(ref, (object) => this.#told(entry, object), who);
     return entry;
   }
 

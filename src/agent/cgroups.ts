@@ -30,7 +30,7 @@ export function buildCgroups(base: Foundation, context: NodeContext, sight: PodS
       naming: () => context.cgroups,
       activePods: () => sight.table.activePods(),
       arePodsKnown: sight.arePodsKnown,
-      knownPods: sight.knownPods,
+      podsToKeep: sight.podsToKeep,
     },
   );
 }

@@ -1,6 +1,6 @@
 import type { IdentifiedPod } from "../ground/model/index.ts";
 import {
-  ImageCollection,
+  ImageGcLoop,
   imageAccessOf,
   PodImages,
   pullAccounts,
@@ -32,7 +32,7 @@ export function buildImages(
   const { cluster, events, mux, runtimeHandlerOf } = parts;
   const log = base.log.named("images");
   const access = imageAccessOf(config, { clock, log });
-  const collection = new ImageCollection(config, {
+  const collection = new ImageGcLoop(config, {
     runtime: cri.runtime,
     images: cri.images,
     clock,

@@ -1,7 +1,7 @@
 import type { ContainerHint, RuntimeService } from "../connections/cri/index.ts";
 import type { Clock, Logger } from "../ground/base/index.ts";
 import type { PodUid } from "../ground/model/index.ts";
-import { arePodsKnown, knownPods, WantedPods } from "../pod/registry/index.ts";
+import { arePodsKnown, podsToKeep, WantedPods } from "../pod/registry/index.ts";
 import { PodObserver, Relist, RuntimeStatus } from "../pod/runtime/index.ts";
 import type { PodMux } from "../pod/sources/index.ts";
 import { StatusStore } from "../pod/status/index.ts";
@@ -29,7 +29,7 @@ export interface PodSight {
   /** Every source has spoken, and no pod that runs here waits to be taken over. */
   arePodsKnown(): boolean;
   /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
-  knownPods(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
+  podsToKeep(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
 }
 
 export function buildPodSight(parts: {
@@ -76,6 +76,6 @@ export function buildPodSight(parts: {
     runtimeStatus,
     isRuntimeKnown,
     arePodsKnown: () => arePodsKnown(mux, wanted, isRuntimeKnown()),
-    knownPods: knownPods({ sources: mux, table, runtime }),
+    podsToKeep: podsToKeep({ sources: mux, table, runtime }),
   };
 }

@@ -35,7 +35,7 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
     volumes,
     clock,
     log: log.named("volumes"),
-    knownPods: sight.knownPods,
+    podsToKeep: sight.podsToKeep,
     onSweep: metrics.volumes.onSweep,
   };
   return {

@@ -191,7 +191,7 @@ export class TestEngine implements AsyncDisposable {
   /** What the agent does every few minutes: removes directories of pods that nobody knows. */
   async cleanOrphans(): Promise<void> {
     const { sight, volumes, scope } = this.#life;
-    const known = await sight.knownPods(scope.signal);
+    const known = await sight.podsToKeep(scope.signal);
     if (known !== undefined) await volumes.cleanOrphans(known, scope.signal);
   }
 

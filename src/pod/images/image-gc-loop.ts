@@ -9,7 +9,7 @@ import { ImageGc } from "./image-gc.ts";
 import { mountedImageNames } from "./image-volumes.ts";
 import { sandboxImageOf } from "./sandbox-image.ts";
 
-export interface ImageCollectionPorts {
+export interface ImageGcLoopPorts {
   readonly runtime: RuntimeService;
   readonly images: ImageService;
   readonly clock: Clock;
@@ -22,13 +22,13 @@ export interface ImageCollectionPorts {
 }
 
 /** Removes images that nothing uses, by age and by space. */
-export class ImageCollection {
-  readonly #ports: ImageCollectionPorts;
+export class ImageGcLoop {
+  readonly #ports: ImageGcLoopPorts;
   readonly #gc: ImageGc;
   /** The image that sandboxes run; undefined while the runtime has not said. */
   #sandboxImage: string | undefined;
 
-  constructor({ kubelet, flags }: AgentConfig, ports: ImageCollectionPorts) {
+  constructor({ kubelet, flags }: AgentConfig, ports: ImageGcLoopPorts) {
     const { runtime, images, clock, log } = ports;
     this.#ports = ports;
     this.#gc = new ImageGc(

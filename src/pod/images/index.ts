@@ -11,7 +11,7 @@ export { ImageAgeFile, type ImageAgeStore } from "./image-ages.ts";
 export { ImageError } from "./image-error.ts";
 export { type ImageFs, readImageFs } from "./image-fs.ts";
 export { ImageGc, type ImageGcPorts, type ImageGcSettings } from "./image-gc.ts";
-export { ImageCollection } from "./image-gc-loop.ts";
+export { ImageGcLoop } from "./image-gc-loop.ts";
 export {
   type ImagePhase,
   ImagePuller,

@@ -12,7 +12,7 @@ export { type JudgingNode, nodeFitHandler } from "./admission-node-fit.ts";
 export { arePodsKnown, PodIntake } from "./intake.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { followMirrors } from "./mirror-wakes.ts";
-export { knownPods } from "./pods-with-traces.ts";
+export { podsToKeep } from "./pods-to-keep.ts";
 export { preempter } from "./preempt-victims.ts";
 export { PodRegistry, type RegistryPorts } from "./registry.ts";
 export { WantedPods } from "./wanted-pods.ts";

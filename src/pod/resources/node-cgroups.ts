@@ -35,7 +35,7 @@ export interface NodeCgroupPorts {
   /** Every source has said which pods it wants, and those are in `activePods`. */
   readonly arePodsKnown: () => boolean;
   /** Every pod there is any sign of; undefined while that cannot be told. */
-  readonly knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+  readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
 }
 
 /** A driver, and what is heard of whoever else drives. */
@@ -160,9 +160,9 @@ export class NodeCgroups {
   }
 
   async #removeOrphans(pods: PodCgroups, signal: AbortSignal): Promise<void> {
-    const { knownPods, log } = this.#ports;
+    const { podsToKeep, log } = this.#ports;
     try {
-      await pods.removeOrphans(knownPods, signal);
+      await pods.removeOrphans(podsToKeep, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       log.warn("Could not look for cgroups of pods that are gone; trying again later", { err: error });

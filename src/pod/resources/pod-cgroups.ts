@@ -133,12 +133,12 @@ export class PodCgroups {
    * another agent's.
    */
   async removeOrphans(
-    knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
+    podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
     signal: AbortSignal,
   ): Promise<void> {
     const active = new Set(this.#ports.activePods().map((pod) => this.#listedAs(uidOf(pod))));
     const strangers = [...(await this.list())].filter((uid) => !active.has(uid));
-    const known = strangers.length === 0 ? undefined : await knownPods(signal);
+    const known = strangers.length === 0 ? undefined : await podsToKeep(signal);
     const owners = new Set([...(known ?? [])].map((uid) => this.#listedAs(uid)));
     const orphans = known === undefined ? [] : strangers.filter((uid) => !owners.has(uid));
     const suspects = this.#suspects;

@@ -11,7 +11,7 @@ import {
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
-import { KnownPods, type Merge, type SourceChange } from "./pods-of-source.ts";
+import { type Merge, PodsOfSource, type SourceChange } from "./pods-of-source.ts";
 
 const notificationBuffer = 50;
 
@@ -37,7 +37,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   readonly #queue = new BoundedQueue<PodNotification>(notificationBuffer);
   // Merges are serialised across sources, so that the stream has one order.
   readonly #merging = new Limiter(1);
-  readonly #known = new Map<PodSource, KnownPods>();
+  readonly #known = new Map<PodSource, PodsOfSource>();
   /** Sources that have delivered a list they stand by. */
   readonly #confirmed = new Set<PodSource>();
   readonly #acknowledged = new Set<PodSource>();
@@ -61,7 +61,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
     await this.#merging.run(async () => {
       if (provisional !== undefined && this.#confirmed.has(source)) return;
       const isFirst = !this.#confirmed.has(source);
-      const known = this.#known.get(source) ?? new KnownPods(source);
+      const known = this.#known.get(source) ?? new PodsOfSource(source);
       this.#known.set(source, known);
       const { merge, duplicates } = known.replace(pods, this.#timestamp());
       if (provisional === undefined) this.#confirmed.add(source);
@@ -164,6 +164,6 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
 }
 
 /** What was only assumed so far is now said: nobody has to remember what differs from the assumption. */
-function allAdded({ removes }: Merge, known: KnownPods): Merge {
+function allAdded({ removes }: Merge, known: PodsOfSource): Merge {
   return { removes, adds: known.all(), updates: [], deletes: [], reconciles: [] };
 }

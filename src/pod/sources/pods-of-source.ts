@@ -35,7 +35,7 @@ export interface Merge {
 }
 
 /** The pods that one source wants, and what each list or change of it means for them. */
-export class KnownPods {
+export class PodsOfSource {
   readonly #source: PodSource;
   #stored = new Map<PodUid, StoredPod>();
 

@@ -7,7 +7,7 @@ import {
   type SelectableNode,
 } from "../../../ground/model/index.ts";
 import { StepError, UnresolvedVolumeError, type VolumeSource } from "../kinds/kind.ts";
-import type { UsedVolume } from "./volumes-of-containers.ts";
+import type { ContainerVolume } from "./volumes-of-containers.ts";
 
 /** Port: claims and persistent volumes as the API server has them now; undefined when there is none. */
 export interface Claims {
@@ -23,7 +23,7 @@ const groupAnnotation = "pv.beta.kubernetes.io/gid";
 /** What a volume of a pod really is: itself, or the persistent volume behind its claim. */
 export async function resolveSource(
   pod: IdentifiedPod,
-  used: UsedVolume,
+  used: ContainerVolume,
   claims: Claims | undefined,
   signal: AbortSignal,
 ): Promise<VolumeSource> {
@@ -105,7 +105,7 @@ async function fetched<Result>(what: string, fetch: () => Promise<Result>): Prom
   }
 }
 
-function checkMode({ volume, isMounted, isDevice }: UsedVolume, { spec }: PersistentVolume): void {
+function checkMode({ volume, isMounted, isDevice }: ContainerVolume, { spec }: PersistentVolume): void {
   const isBlock = spec?.volumeMode === "Block";
   if (isBlock && isMounted) {
     throw new Error(`volume ${volume.name} has volumeMode Block, but is specified in volumeMounts`);

@@ -11,7 +11,7 @@ export interface OrphanSweepPorts {
   readonly clock: Clock;
   readonly log: Logger;
   /** Undefined while not every pod is known. */
-  readonly knownPods: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+  readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
   readonly onSweep: (report: OrphanReport) => void;
 }
 
@@ -30,8 +30,8 @@ export async function sweepOrphans(ports: OrphanSweepPorts, signal: AbortSignal)
   }
 }
 
-async function sweep({ volumes, log, knownPods, onSweep }: OrphanSweepPorts, signal: AbortSignal): Promise<boolean> {
-  const known = await knownPods(signal);
+async function sweep({ volumes, log, podsToKeep, onSweep }: OrphanSweepPorts, signal: AbortSignal): Promise<boolean> {
+  const known = await podsToKeep(signal);
   if (known === undefined) return false;
   const report = await volumes.cleanOrphans(known, signal);
   onSweep(report);

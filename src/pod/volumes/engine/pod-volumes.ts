@@ -24,7 +24,7 @@ import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
 import { releaseVolumes } from "./release.ts";
 import { type MountReport, VolumeTask } from "./volume-task.ts";
-import { usedVolumes } from "./volumes-of-containers.ts";
+import { volumesOfContainers } from "./volumes-of-containers.ts";
 
 export interface PodVolumesPorts {
   readonly clock: Clock;
@@ -211,7 +211,7 @@ export class PodVolumes {
     const entry = known ?? new PodEntry(uid, pod);
     this.#entries.set(uid, entry);
     entry.pod = pod;
-    for (const used of usedVolumes(pod)) {
+    for (const used of volumesOfContainers(pod)) {
       const task = entry.tasks.get(used.volume.name);
       if (task !== undefined) task.podChanged(pod, used);
       else this.#begin(entry, new VolumeTask(pod, used, this.#taskPorts(entry)));

@@ -25,7 +25,7 @@ import { isLocalEphemeral, type MeasuredVolume } from "../stats/pod-usage.ts";
 import { type Claims, checkNodeAffinity, groupOf, resolveSource } from "./claims.ts";
 import type { PodPlaces } from "./places.ts";
 import { retryDelayMs, type VolumeFailure, type VolumeState } from "./volume-state.ts";
-import type { UsedVolume } from "./volumes-of-containers.ts";
+import type { ContainerVolume } from "./volumes-of-containers.ts";
 
 export interface TaskPorts {
   readonly clock: Clock;
@@ -65,7 +65,7 @@ export class VolumeTask {
   readonly #ports: TaskPorts;
   readonly #ending = new AbortController();
   #pod: IdentifiedPod;
-  #used: UsedVolume;
+  #used: ContainerVolume;
   #state: VolumeState = { step: "waiting" };
   #kind: VolumeKind | undefined;
   #source: VolumeSource | undefined;
@@ -76,7 +76,7 @@ export class VolumeTask {
   #changedAt: number | undefined;
   readonly #looks: PacedLooks<VolumeUsage | undefined>;
 
-  constructor(pod: IdentifiedPod, used: UsedVolume, ports: TaskPorts) {
+  constructor(pod: IdentifiedPod, used: ContainerVolume, ports: TaskPorts) {
     this.uid = pod.metadata.uid as PodUid;
     this.name = used.volume.name;
     this.key = `${this.uid}/${this.name}`;
@@ -124,7 +124,7 @@ export class VolumeTask {
   }
 
   /** A new version of the pod, whose labels for instance may be among the content. */
-  podChanged(pod: IdentifiedPod, used: UsedVolume): void {
+  podChanged(pod: IdentifiedPod, used: ContainerVolume): void {
     const before = this.#pod;
     this.#pod = pod;
     this.#used = used;

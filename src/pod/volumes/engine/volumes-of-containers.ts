@@ -1,13 +1,13 @@
 import { containersOf, type IdentifiedPod, type Volume } from "../../../ground/model/index.ts";
 
-export interface UsedVolume {
+export interface ContainerVolume {
   readonly volume: Volume;
   readonly isMounted: boolean;
   readonly isDevice: boolean;
 }
 
 /** The volumes that any container uses; others are never made. */
-export function usedVolumes(pod: IdentifiedPod): readonly UsedVolume[] {
+export function volumesOfContainers(pod: IdentifiedPod): readonly ContainerVolume[] {
   const mounted = new Set<string>();
   const devices = new Set<string>();
   for (const { container } of containersOf(pod)) {

@@ -2,12 +2,12 @@ import type { ConfigMap, Secret } from "../../../ground/model/index.ts";
 import { configMapContent, downwardContent, secretContent } from "../content/sources.ts";
 import { ObjectReadError } from "../objects/ports.ts";
 import type { VolumeKind } from "./kind.ts";
-import { type ApiDataPorts, type ApiDataSpec, apiDataKind } from "./live-content.ts";
+import { type LiveContentPorts, type LiveContentSpec, liveContentKind } from "./live-content.ts";
 
 const standalone = "not supported due to running kubelet in standalone mode";
 
-export function configMapKind(ports: ApiDataPorts): VolumeKind {
-  const spec: ApiDataSpec = {
+export function configMapKind(ports: LiveContentPorts): VolumeKind {
+  const spec: LiveContentSpec = {
     plugin: "kubernetes.io/configmap",
     handles: ({ configMap }) => configMap !== undefined,
     medium: "disk",
@@ -20,11 +20,11 @@ export function configMapKind(ports: ApiDataPorts): VolumeKind {
       return map === undefined ? new Map() : configMapContent(map, configMap, mode);
     },
   };
-  return apiDataKind(spec, ports);
+  return liveContentKind(spec, ports);
 }
 
-export function secretKind(ports: ApiDataPorts): VolumeKind {
-  const spec: ApiDataSpec = {
+export function secretKind(ports: LiveContentPorts): VolumeKind {
+  const spec: LiveContentSpec = {
     plugin: "kubernetes.io/secret",
     handles: ({ secret }) => secret !== undefined,
     medium: "memory",
@@ -37,11 +37,11 @@ export function secretKind(ports: ApiDataPorts): VolumeKind {
       return secret === undefined ? new Map() : secretContent(secret, source, mode);
     },
   };
-  return apiDataKind(spec, ports);
+  return liveContentKind(spec, ports);
 }
 
-export function downwardApiKind(ports: ApiDataPorts): VolumeKind {
-  const spec: ApiDataSpec = {
+export function downwardApiKind(ports: LiveContentPorts): VolumeKind {
+  const spec: LiveContentSpec = {
     plugin: "kubernetes.io/downward-api",
     handles: ({ downwardAPI }) => downwardAPI !== undefined,
     medium: "memory",
@@ -55,7 +55,7 @@ export function downwardApiKind(ports: ApiDataPorts): VolumeKind {
       );
     },
   };
-  return apiDataKind(spec, ports);
+  return liveContentKind(spec, ports);
 }
 
 export function requiredMode(mode: number | undefined): number {
@@ -64,7 +64,7 @@ export function requiredMode(mode: number | undefined): number {
 }
 
 export async function readConfigMap(
-  { objects }: Pick<ApiDataPorts, "objects">,
+  { objects }: Pick<LiveContentPorts, "objects">,
   namespace: string,
   name: string,
   optional: boolean | undefined,
@@ -77,7 +77,7 @@ export async function readConfigMap(
 }
 
 export async function readSecret(
-  { objects }: Pick<ApiDataPorts, "objects">,
+  { objects }: Pick<LiveContentPorts, "objects">,
   namespace: string,
   name: string,
   optional: boolean | undefined,

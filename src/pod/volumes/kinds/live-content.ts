@@ -16,7 +16,7 @@ import { giveToPodGroup } from "./fs-group.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
 import { isScratchReady, makeScratch, markScratchReady, removeScratch, type ScratchMedium } from "./scratch.ts";
 
-export interface ApiDataPorts extends NodeMemory {
+export interface LiveContentPorts extends NodeMemory {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
@@ -31,7 +31,7 @@ export interface ApiDataPorts extends NodeMemory {
   readonly files: VolumeFiles;
 }
 
-export interface ApiDataSpec {
+export interface LiveContentSpec {
   readonly plugin: string;
   readonly handles: (volume: Volume) => boolean;
   /** Secrets must not reach a disk; config maps may, and are counted as the pod's storage there. */
@@ -42,7 +42,7 @@ export interface ApiDataSpec {
 }
 
 /** Volumes whose files are made from API objects or the pod itself, and follow their changes. */
-export function apiDataKind(spec: ApiDataSpec, ports: ApiDataPorts): VolumeKind {
+export function liveContentKind(spec: LiveContentSpec, ports: LiveContentPorts): VolumeKind {
   /** By directory: what this run of the agent has written there last. */
   const written = new Map<string, string>();
   return {

@@ -5,13 +5,13 @@ import { emptyDirKind } from "./empty-dir.ts";
 import { hostPathKind } from "./host-path.ts";
 import { imageKind } from "./image.ts";
 import { StepError, type VolumeKind } from "./kind.ts";
-import type { ApiDataPorts } from "./live-content.ts";
+import type { LiveContentPorts } from "./live-content.ts";
 import { localKind } from "./local.ts";
 import { nfsKind } from "./nfs.ts";
 import { projectedKind } from "./projected.ts";
 import { removeScratch } from "./scratch.ts";
 
-export interface NodeVolumePorts extends Omit<ApiDataPorts, "walks"> {
+export interface NodeVolumePorts extends Omit<LiveContentPorts, "walks"> {
   readonly run: RunTool;
   readonly files: VolumeFiles;
   /** `<root>/pods` and `<root>/plugins`. */

@@ -6,11 +6,11 @@ import { configMapContent, downwardContent, secretContent, together } from "../c
 import { trustAnchors } from "../objects/trust-bundles.ts";
 import { readConfigMap, readSecret, requiredMode } from "./config-data.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
-import { type ApiDataPorts, type ApiDataSpec, apiDataKind } from "./live-content.ts";
+import { type LiveContentPorts, type LiveContentSpec, liveContentKind } from "./live-content.ts";
 
 /** Several sources in one volume; of two that give the same path the later wins. */
-export function projectedKind(ports: ApiDataPorts): VolumeKind {
-  const spec: ApiDataSpec = {
+export function projectedKind(ports: LiveContentPorts): VolumeKind {
+  const spec: LiveContentSpec = {
     plugin: "kubernetes.io/projected",
     handles: ({ projected }) => projected !== undefined,
     medium: "memory",
@@ -35,7 +35,7 @@ export function projectedKind(ports: ApiDataPorts): VolumeKind {
     },
     onRemoved: (uid) => ports.tokens.forgetPod(uid),
   };
-  return apiDataKind(spec, ports);
+  return liveContentKind(spec, ports);
 }
 
 function needsOf({ configMap, secret, clusterTrustBundle }: VolumeProjection, namespace: string): readonly Need[] {
@@ -50,7 +50,7 @@ interface Projection {
   readonly wanted: WantedVolume;
   readonly mode: number;
   readonly context: SetUpContext;
-  readonly ports: ApiDataPorts;
+  readonly ports: LiveContentPorts;
 }
 
 async function projectionContent(

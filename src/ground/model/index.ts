@@ -17,7 +17,7 @@ export { deepFreeze } from "./deep-freeze.ts";
 export { type PodFacts, podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
-export { graceSecondsOf, ownGraceSeconds } from "./grace-period.ts";
+export { containerGraceSeconds, graceSecondsOf, ownGraceSeconds } from "./grace-period.ts";
 export { type ContainerId, isPlainUid, type PodUid, type SandboxId } from "./ids.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";

@@ -1,5 +1,6 @@
 import { aFewAtOnce, cutText, formatDuration, mapAtMost, messageOf } from "../../ground/base/index.ts";
 import {
+  containerGraceSeconds,
   containersOf,
   describePod,
   fieldPathOf,
@@ -13,7 +14,7 @@ import {
 } from "../../ground/model/index.ts";
 import { StartError } from "../runtime/index.ts";
 import type { WaitingReason } from "../status/index.ts";
-import { backoffMessage, containerGraceSeconds, newestEnded } from "./crash-backoff.ts";
+import { backoffMessage, newestEnded } from "./crash-backoff.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import type { WorkerPorts } from "./ports.ts";

@@ -1,5 +1,5 @@
 import { Backoff } from "../../ground/base/index.ts";
-import type { Container, IdentifiedPod, ObservedContainer } from "../../ground/model/index.ts";
+import type { Container, ObservedContainer } from "../../ground/model/index.ts";
 import type { PodCheckpoint } from "./ports.ts";
 
 /**
@@ -63,21 +63,4 @@ function keyOf({ name, image, resources }: Container): string {
 /** The newest instance of a name that has ended, which is what the wait counts from. */
 export function newestEnded(containers: readonly ObservedContainer[], name: string): ObservedContainer | undefined {
   return containers.find((container) => container.name === name && container.state === "exited");
-}
-
-/** The grace a container gets when only it is stopped, because of a failed probe or a changed definition. */
-export function containerGraceSeconds(
-  pod: IdentifiedPod,
-  container: Container | undefined,
-  because: "definitionChanged" | "unknownState" | "livenessProbe" | "startupProbe",
-): number {
-  const { deletionGracePeriodSeconds } = pod.metadata;
-  if (deletionGracePeriodSeconds !== undefined) return deletionGracePeriodSeconds;
-  const probe =
-    because === "livenessProbe"
-      ? container?.livenessProbe
-      : because === "startupProbe"
-        ? container?.startupProbe
-        : undefined;
-  return probe?.terminationGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 2;
 }

@@ -1,24 +1,5 @@
-import {
-  type Container,
-  type IdentifiedPod,
-  type ObservedContainer,
-  type ObservedPod,
-  restarts,
-} from "../../ground/model/index.ts";
-
-/** All that a plan is made from. */
-export interface PlanInput {
-  readonly pod: IdentifiedPod;
-  readonly observed: ObservedPod;
-  readonly probes: ProbeResults;
-  readonly hashOf: (container: Container) => string;
-}
-
-/** What the probes last said of a container instance; undefined when it has no such probe or no result yet. */
-export interface ProbeResults {
-  liveness(container: ObservedContainer): "success" | "failure" | "unknown" | undefined;
-  startup(container: ObservedContainer): "success" | "failure" | "unknown" | undefined;
-}
+import type { Container, ObservedContainer } from "../../ground/model/index.ts";
+import type { PlanInput } from "./plan-input.ts";
 
 export type ProbeFailure = "livenessProbe" | "startupProbe";
 export type KillCause = "definitionChanged" | "unknownState" | ProbeFailure;
@@ -32,12 +13,7 @@ export interface ContainerKill {
 
 type Noun = "Container" | "Init container";
 
-/** Whether a container that does not run is to be started. */
-export function shouldRestart(pod: IdentifiedPod, newest: ObservedContainer | undefined): boolean {
-  return pod.metadata.deletionTimestamp === undefined && restarts(pod, "regular", newest);
-}
-
-/** The kill that a running container needs, if any. */
+/** The kill that a running container needs, if any: its definition changed, or its liveness or startup probe failed. */
 export function killForRunning(
   { probes, hashOf }: PlanInput,
   noun: Noun,

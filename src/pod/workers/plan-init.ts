@@ -5,7 +5,8 @@ import {
   type ObservedContainer,
   type ObservedPod,
 } from "../../ground/model/index.ts";
-import { type ContainerKill, killForRunning, killForUnknown, type PlanInput } from "./kill-to-restart.ts";
+import { type ContainerKill, killForRunning, killForUnknown } from "./kill-to-restart.ts";
+import type { PlanInput } from "./plan-input.ts";
 
 export type InitPlan =
   /** An init container failed for good: the pod is over. */

@@ -10,8 +10,8 @@ import {
   testSandbox,
 } from "../../../test/support/pods.ts";
 import type { IdentifiedPod, ObservedPod, SandboxId } from "../../ground/model/index.ts";
-import type { ProbeResults } from "./kill-to-restart.ts";
 import { type PodPlan, planPod } from "./plan.ts";
+import type { ProbeResults } from "./plan-input.ts";
 
 type Results = { readonly liveness?: "failure"; readonly startup?: "success" | "failure" | "unknown" };
 

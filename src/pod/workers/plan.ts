@@ -2,17 +2,14 @@ import {
   type Container,
   type IdentifiedPod,
   newestOf,
+  type ObservedContainer,
   type ObservedPod,
+  restarts,
   type SandboxId,
 } from "../../ground/model/index.ts";
-import {
-  type ContainerKill,
-  killForRunning,
-  killForUnknown,
-  type PlanInput,
-  shouldRestart,
-} from "./kill-to-restart.ts";
+import { type ContainerKill, killForRunning, killForUnknown } from "./kill-to-restart.ts";
 import { planInitContainers } from "./plan-init.ts";
+import type { PlanInput } from "./plan-input.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 
 /** What must happen to bring the runtime from what is observed to what the pod wants. Applied from top to bottom. */
@@ -106,9 +103,14 @@ function decideRegular(input: PlanInput, container: Container): Decision {
     const kill = start && newest?.state === "unknown" ? killForUnknown("Container", newest) : undefined;
     return { name, keep: false, start, kill };
   }
-  const restarts = pod.spec.restartPolicy !== "Never";
-  const kill = killForRunning(input, "Container", container, newest, restarts);
+  const restartsKilled = pod.spec.restartPolicy !== "Never";
+  const kill = killForRunning(input, "Container", container, newest, restartsKilled);
   if (kill === undefined) return { name, keep: true, start: false, kill };
   // A changed image restarts whatever the policy: the user asked for it.
-  return { name, keep: false, start: restarts || kill.because === "definitionChanged", kill };
+  return { name, keep: false, start: restartsKilled || kill.because === "definitionChanged", kill };
+}
+
+/** Whether a container that does not run is to be started. */
+function shouldRestart(pod: IdentifiedPod, newest: ObservedContainer | undefined): boolean {
+  return pod.metadata.deletionTimestamp === undefined && restarts(pod, "regular", newest);
 }

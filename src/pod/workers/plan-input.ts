@@ -1,0 +1,15 @@
+import type { Container, IdentifiedPod, ObservedContainer, ObservedPod } from "../../ground/model/index.ts";
+
+/** All that a plan is made from. */
+export interface PlanInput {
+  readonly pod: IdentifiedPod;
+  readonly observed: ObservedPod;
+  readonly probes: ProbeResults;
+  readonly hashOf: (container: Container) => string;
+}
+
+/** What the probes last said of a container instance; undefined when it has no such probe or no result yet. */
+export interface ProbeResults {
+  liveness(container: ObservedContainer): "success" | "failure" | "unknown" | undefined;
+  startup(container: ObservedContainer): "success" | "failure" | "unknown" | undefined;
+}

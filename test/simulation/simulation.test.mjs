@@ -13,7 +13,7 @@ import { plantedFaults } from "./planted-faults.mjs";
 
 const run = promisify(execFile);
 const seeds = 200;
-const minutes = 14;
+const minutes = 5;
 const directory = mkdtempSync(join(tmpdir(), "nodelet-simulation-"));
 const bundle = await buildSimulation(join(directory, "simulation.mjs"));
 after(() => rmSync(directory, { recursive: true, force: true }));

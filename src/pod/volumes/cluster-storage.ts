@@ -7,6 +7,7 @@ import type {
   PodEvent,
 } from "../../ground/model/index.ts";
 import type { CsiCluster, ResizeReport } from "./csi/ports.ts";
+import { listsAttached } from "./csi/volumes-in-use.ts";
 import type { Claims } from "./engine/claims.ts";
 
 export interface CsiClusterParts {
@@ -47,18 +48,6 @@ export function csiClusterOf({ client, nodeName, node, recordEvent }: CsiCluster
       recordEvent({ apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid, resourceVersion }, event);
     },
   };
-}
-
-/** What volumes wait for in the Node: when it differs, they may try again. */
-export function attachmentsOf(node: Node | undefined): string {
-  const { volumesAttached = [], volumesInUse = [] } = node?.status ?? {};
-  return JSON.stringify([volumesAttached, volumesInUse]);
-}
-
-/** One that is attached, but not yet known to be in use here, may be on its way to another node. */
-function listsAttached(node: Node | undefined, uniqueName: string): boolean {
-  const { volumesAttached = [], volumesInUse = [] } = node?.status ?? {};
-  return volumesInUse.includes(uniqueName) && volumesAttached.some(({ name }) => name === uniqueName);
 }
 
 const resizeConditions = new Set(["Resizing", "FileSystemResizePending", "NodeResizeError", "ControllerResizeError"]);

@@ -1,8 +1,9 @@
 // Volumes of pods: what is wanted and what is mounted, the tasks between them, and one file per kind of volume.
 export { VolumeFiles } from "./apart/volume-files.ts";
-export { attachmentsOf, claimsOf, csiClusterOf } from "./cluster-storage.ts";
+export { claimsOf, csiClusterOf } from "./cluster-storage.ts";
 export { CsiVolumes } from "./csi/csi-kind.ts";
 export type { CsiCluster, CsiPorts, ResizeReport } from "./csi/ports.ts";
+export { attachmentsOf } from "./csi/volumes-in-use.ts";
 export type { Claims } from "./engine/claims.ts";
 export { sweepOrphans } from "./engine/orphan-sweep.ts";
 export type { OrphanReport } from "./engine/orphans.ts";

@@ -25,6 +25,7 @@ import { publish, removePlace, removeTarget } from "./publishing.ts";
 import { publishContextOf } from "./requests.ts";
 import { removeEmptyStaging, stage, stagedOnDisk, unstage } from "./staging.ts";
 import { readRecord } from "./vol-data.ts";
+import { VolumesInUse } from "./volumes-in-use.ts";
 
 /** Volumes of storage drivers. What the driver was asked for is on disk before it is asked, so nothing gets lost. */
 export class CsiVolumes implements VolumeKind {
@@ -40,11 +41,11 @@ export class CsiVolumes implements VolumeKind {
   readonly #restored = new Set<string>();
   /** Pods whose volumes are published again and again. */
   readonly #renewed = new Set<string>();
-  /** Volumes that the cluster must not detach from this node. */
-  readonly #attached = new Set<string>();
+  readonly #inUse: VolumesInUse;
 
   constructor(ports: CsiPorts) {
     this.#ports = ports;
+    this.#inUse = new VolumesInUse(ports.onInUse);
   }
 
   matches(source: WantedVolume["source"]): boolean {
@@ -53,7 +54,7 @@ export class CsiVolumes implements VolumeKind {
 
   /** For the node's status: what is attached, or has to be. */
   volumesInUse(): readonly string[] {
-    return [...this.#attached].sort();
+    return this.#inUse.list();
   }
 
   setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult> {
@@ -115,10 +116,7 @@ export class CsiVolumes implements VolumeKind {
   /** The cluster attaches the volume when it sees it in use here; until then there is nothing to do but wait. */
   async #checkAttached(name: string, driver: CSIDriver | undefined, signal: AbortSignal): Promise<void> {
     if (driver?.spec.attachRequired === false) return;
-    if (!this.#attached.has(name)) {
-      this.#attached.add(name);
-      this.#ports.onInUse();
-    }
+    this.#inUse.add(name);
     if (await this.#ports.cluster.isAttached(name, signal)) return;
     throw new StepError("VerifyControllerAttachedVolume", "Volume not attached according to node status");
   }
@@ -211,7 +209,7 @@ export class CsiVolumes implements VolumeKind {
       if (record.lifecycle !== "Persistent") continue;
       this.#users.add(uniqueName(record), userOf(place));
       this.#restored.add(uniqueName(record));
-      if (record.attachment !== "") this.#attached.add(uniqueName(record));
+      if (record.attachment !== "") this.#inUse.restore(uniqueName(record));
     }
   }
 
@@ -238,7 +236,7 @@ export class CsiVolumes implements VolumeKind {
     await unstage({ volume: { driver, handle }, specName, form }, this.#ports, signal);
     this.#staged.delete(key);
     this.#restored.delete(key);
-    if (this.#attached.delete(key)) this.#ports.onInUse();
+    this.#inUse.delete(key);
   }
 }
 

@@ -332,8 +332,8 @@ describe("descriptions made real by containerd", () => {
       assert.deepEqual([restartCount, terminationGraceSeconds], [0, 7]);
       assert.match(hash, /^[0-9a-f]{1,8}$/);
       assert.deepEqual(observed.annotations.preStop, preStop);
-      assert.equal(await nextRestartCount(observed, ""), 1);
-      assert.equal(await nextRestartCount(undefined, join(log, "..")), 1);
+      assert.equal(await nextRestartCount(observed, "", 0), 1);
+      assert.equal(await nextRestartCount(undefined, join(log, ".."), 0), 1);
     } finally {
       await pod.remove();
       await rm(legacyDir, { recursive: true });

@@ -17,7 +17,6 @@ export {
   type KnownServices,
   linkLegacyLog,
   type NodeContext,
-  nextRestartCount,
   normalSysctlName,
   type PodVolume,
   parseContainerAnnotations,
@@ -38,6 +37,7 @@ export { PodObserver } from "./observer.ts";
 export { podRemoval } from "./pod-removal.ts";
 export { PruningObserver } from "./pruning-observer.ts";
 export { Relist } from "./relist.ts";
+export { nextRestartCount } from "./restart-count.ts";
 export { RuntimeStatus } from "./runtime-status.ts";
 export { type StartContextPorts, StartContexts } from "./start-contexts.ts";
 export { StartError } from "./start-error.ts";

@@ -25,10 +25,10 @@ import {
   containerConfig,
   containerLogDirectory,
   linkLegacyLog,
-  nextRestartCount,
   type SandboxContext,
   sandboxConfig,
 } from "./mapping/index.ts";
+import { nextRestartCount } from "./restart-count.ts";
 import { StartError } from "./start-error.ts";
 
 /** A runtime call that makes something is given this long to end when its pod is given up: half-made things linger. */
@@ -142,9 +142,8 @@ export class ContainerStarter {
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
       const context = await this.#ports.containerContext({ pod, container, observed, image });
-      const counted = await nextRestartCount(newest, containerLogDirectory(context, pod, container.name));
-      // Records and logs of init containers go with their sandbox, and others may be lost; users never see fewer restarts.
-      const restartCount = Math.max(counted, toldRestarts);
+      const logDirectory = containerLogDirectory(context, pod, container.name);
+      const restartCount = await nextRestartCount(newest, logDirectory, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
       const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
         runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),

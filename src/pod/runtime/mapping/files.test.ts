@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { silentLogger } from "../../../ground/base/index.ts";
-import type { ObservedContainer } from "../../../ground/model/index.ts";
 import { exampleContainer, examplePod } from "./example-context.ts";
 import { managedHosts, nodeHosts, wantsHostsFile, writeHostsFile } from "./hosts-file.ts";
-import { linkLegacyLog, nextRestartCount } from "./logs.ts";
+import { linkLegacyLog } from "./logs.ts";
 import {
   containerDirectory,
   containerIdOfLegacyLog,
@@ -172,34 +171,6 @@ test("the container id is read back from such a name", () => {
   assert.equal(containerIdOfLegacyLog("web_shop_my-app-012345.log"), "012345");
   assert.equal(containerIdOfLegacyLog("web_shop_my-app-01234.log"), undefined);
   assert.equal(containerIdOfLegacyLog("web_shop_my-app-0123abcdef"), undefined);
-});
-
-const observed = (restartCount: number): ObservedContainer => ({ annotations: { restartCount } }) as ObservedContainer;
-
-test("restart count: one more than the newest instance", async () => {
-  assert.equal(await nextRestartCount(observed(0), "/nowhere"), 1);
-  assert.equal(await nextRestartCount(observed(41), "/nowhere"), 42);
-});
-
-for (const [files, expected] of [
-  [[], 0],
-  [["0.log"], 1],
-  [["0.log", "7.log", "3.log"], 8],
-  [["9.log.20260102-030405.gz"], 10],
-  [["5.log.tmp", "x.log", "12", "log", "a7.log"], 6],
-  [["99999999999999999999.log", "1.log"], 2],
-] as const) {
-  test(`restart count from the logs ${JSON.stringify(files)}: ${expected}`, async () => {
-    await inTemporaryDirectory(async (directory) => {
-      for (const file of files) await writeFile(join(directory, file), "");
-      await mkdir(join(directory, "50.log"));
-      assert.equal(await nextRestartCount(undefined, directory), expected);
-    });
-  });
-}
-
-test("restart count without a log directory", async () => {
-  assert.equal(await nextRestartCount(undefined, "/nowhere/at/all"), 0);
 });
 
 test("a started container's log is linked where collectors look, if there is one", async () => {

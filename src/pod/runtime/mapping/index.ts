@@ -20,7 +20,7 @@ export {
 } from "./context.ts";
 export type { Notice } from "./dns.ts";
 export { parseContainerAnnotations, runtimeLabels } from "./labels.ts";
-export { type LegacyLogSettings, linkLegacyLog, nextRestartCount, type StartedContainer } from "./logs.ts";
+export { type LegacyLogSettings, linkLegacyLog, type StartedContainer } from "./logs.ts";
 export {
   containerIdOfLegacyLog,
   containerLogDirectory,

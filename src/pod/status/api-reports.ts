@@ -8,6 +8,7 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
+import { deleteApiPod, mayDeleteFinally } from "./final-deletion.ts";
 import { PatchAnswers } from "./patch-answers.ts";
 import { StatusSender } from "./sender.ts";
 import type { StatusStore } from "./store.ts";
@@ -68,7 +69,7 @@ export class ApiReports {
         // An answer that comes after the news of the pod's end would never be let go of.
         if (apiPods.get(namespace, name)?.metadata.uid === uid) this.#answers.set(pod);
       },
-      mayDelete: (uid, pod) => this.#mayDelete(uid, pod),
+      mayDelete: (uid, pod) => mayDeleteFinally(pod, ports.workers.stateOf(uid)?.step),
       deletePod: (pod, signal) => deleteApiPod(client, pod, signal),
     });
   }
@@ -110,24 +111,4 @@ export class ApiReports {
     const mirror = apiPods.find((pod) => isMirrorPod(pod) && fullName(pod) === fullName(known));
     return mirror !== undefined && this.#ports.isMirrorOf(mirror, known) ? this.#answers.newest(mirror) : undefined;
   }
-
-  /** Somebody deletes the pod, the API knows how it ended, and nothing of it runs. */
-  #mayDelete(uid: PodUid, pod: IdentifiedPod): boolean {
-    const { phase } = pod.status ?? {};
-    const isOver = phase === "Succeeded" || phase === "Failed";
-    const step = this.#ports.workers.stateOf(uid)?.step;
-    const isDone = step === undefined || step === "finished";
-    return pod.metadata.deletionTimestamp !== undefined && !isMirrorPod(pod) && isOver && isDone;
-  }
-}
-
-/** At once and only this very pod. */
-export async function deleteApiPod(
-  client: Pick<KubeClient, "delete">,
-  pod: IdentifiedPod,
-  signal: AbortSignal,
-): Promise<void> {
-  const { namespace, name, uid } = pod.metadata;
-  const options = { gracePeriodSeconds: 0, preconditions: { uid } };
-  await client.delete(resources.pods, { namespace, name }, options, signal);
 }

@@ -1,7 +1,8 @@
 // Computes the status of pods from what is observed, and remembers the newest one of each.
-export { ApiReports, deleteApiPod } from "./api-reports.ts";
+export { ApiReports } from "./api-reports.ts";
 export { computePodStatus, finalPodStatus } from "./compute.ts";
 export { withForeignConditions } from "./conditions.ts";
+export { deleteApiPod } from "./final-deletion.ts";
 export type { ContainerFlags, NodeFacts, StatusInput, WaitingReason } from "./input.ts";
 export { noteMilestones } from "./milestones.ts";
 export { PodViews } from "./pod-views.ts";

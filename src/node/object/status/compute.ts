@@ -3,7 +3,6 @@ import {
   allocatableOf,
   apiTime,
   capacityOf,
-  missingResources,
   type Node,
   type NodeAddress,
   type NodeCondition,
@@ -13,8 +12,9 @@ import {
 import type { NodeFacts } from "../ports.ts";
 import type { NodeSettings } from "../settings.ts";
 import { findAddresses } from "./addresses.ts";
-import { type ConditionContext, pressureCondition, pressures, readyCondition, statusEvent } from "./conditions.ts";
+import { type ConditionContext, pressureCondition, pressures, statusEvent } from "./conditions.ts";
 import { nodeInfoOf } from "./node-info.ts";
+import { notReadyBecause, readyCondition } from "./ready-condition.ts";
 
 export interface StatusPorts {
   readonly facts: NodeFacts;
@@ -81,15 +81,9 @@ export class StatusComputer {
   ): readonly NodeCondition[] {
     const { facts, storageProblem } = this.#ports;
     const pressure = facts.pressure();
-    const runtime = facts.runtime();
     const known = new Map(present.map((condition) => [condition.type, condition]));
-    const problems = [
-      ...runtime.problems,
-      runtime.networkProblem,
-      storageProblem(),
-      facts.shutdownProblem(),
-      missingResources(capacity, this.#settings.localStorageIsolation),
-    ].filter((problem) => problem !== undefined);
+    const { localStorageIsolation } = this.#settings;
+    const problems = notReadyBecause({ facts, storageProblem, capacity, localStorageIsolation });
     const own = [
       ...(["memory", "disk", "pid"] as const).map((name) => {
         const words = pressures[name];

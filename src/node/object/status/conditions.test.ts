@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { NodeCondition } from "../../../ground/model/index.ts";
-import { pressureCondition, pressures, readyCondition } from "./conditions.ts";
+import { pressureCondition, pressures } from "./conditions.ts";
+import { readyCondition } from "./ready-condition.ts";
 
 const earlier = "2026-01-01T00:00:00Z";
 const now = "2026-01-01T00:00:10Z";

@@ -72,34 +72,6 @@ export function pressureCondition(
   return { type, status, lastHeartbeatTime: now, lastTransitionTime: now, reason, message };
 }
 
-/** `problems`: why the node cannot run pods, in the order they are to be read; none when it can. */
-export function readyCondition(
-  problems: readonly string[],
-  shortcoming: string | undefined,
-  known: NodeCondition | undefined,
-  { nodeName, now, recordEvent }: ConditionContext,
-): NodeCondition {
-  const isReady = problems.length === 0;
-  const status = isReady ? "True" : "False";
-  const warning = shortcoming === undefined ? "" : `. WARNING: ${shortcoming}`;
-  const changed = known !== undefined && known.status !== status;
-  if (changed) recordEvent(statusEvent(nodeName, isReady ? "NodeReady" : "NodeNotReady"));
-  return {
-    type: "Ready",
-    status,
-    lastHeartbeatTime: now,
-    lastTransitionTime: known === undefined || changed ? now : known.lastTransitionTime,
-    reason: isReady ? "KubeletReady" : "KubeletNotReady",
-    message: `${isReady ? "kubelet is posting ready status" : joined(problems)}${warning}`,
-  };
-}
-
-/** One stands for itself, several in brackets, none twice. */
-function joined(problems: readonly string[]): string {
-  const distinct = [...new Set(problems)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
-}
-
 export function statusEvent(nodeName: string, reason: EventReason): Parameters<RecordNodeEvent>[0] {
   return { type: "Normal", reason, message: `Node ${nodeName} status is now: ${reason}` };
 }

@@ -19,6 +19,16 @@ export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
 export { containerGraceSeconds, graceSecondsOf, ownGraceSeconds } from "./grace-period.ts";
 export { type ContainerId, isPlainUid, type PodUid, type SandboxId } from "./ids.ts";
+export {
+  canonicalName,
+  defaultPullPolicy,
+  ImageNameError,
+  type PullPolicy,
+  parseImage,
+  parseImageReference,
+  repositoryOf,
+  withDefaultTag,
+} from "./image-reference.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";

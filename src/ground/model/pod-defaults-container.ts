@@ -1,3 +1,4 @@
+import { defaultPullPolicy } from "./image-reference.ts";
 import type {
   Container,
   ContainerPort,
@@ -41,14 +42,6 @@ function defaultCommon<Kind extends Container>(container: Kind, hostNetwork: boo
     ...(startupProbe && { startupProbe: defaultProbe(startupProbe) }),
     ...(resources && { resources: roundedResources(resources) }),
   };
-}
-
-/** A moving tag is pulled each time; a fixed tag or a digest only when it is not here. */
-export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
-  if (image === "") return "IfNotPresent";
-  const [name = "", digest] = image.split("@");
-  const [, tag = digest === undefined ? "latest" : undefined] = name.slice(name.lastIndexOf("/") + 1).split(":");
-  return tag === "latest" ? "Always" : "IfNotPresent";
 }
 
 function defaultPort(port: ContainerPort, hostNetwork: boolean): ContainerPort {

@@ -1,5 +1,6 @@
+import { defaultPullPolicy } from "./image-reference.ts";
 import type { DownwardAPIVolumeFile, Volume, VolumeProjection } from "./kube/gen/types.ts";
-import { defaultFieldRef, defaultPullPolicy, roundedResources } from "./pod-defaults-container.ts";
+import { defaultFieldRef, roundedResources } from "./pod-defaults-container.ts";
 
 const defaultFileMode = 0o644;
 const serviceAccountTokenSeconds = 3600;

@@ -90,6 +90,7 @@ for (const { image, policy } of [
   { image: `busybox@sha256:${"a".repeat(64)}`, policy: "IfNotPresent" },
   { image: `busybox:latest@sha256:${"a".repeat(64)}`, policy: "Always" },
   { image: "", policy: "IfNotPresent" },
+  { image: "NOT valid", policy: "IfNotPresent" },
 ]) {
   test(`imagePullPolicy of "${image.slice(0, 30)}" is ${policy}`, () => {
     assert.equal(defaultedContainer({ image }).imagePullPolicy, policy);

@@ -1,9 +1,8 @@
 import { type Clock, Limiter, type Logger, never } from "../../ground/base/index.ts";
-import { apiTime } from "../../ground/model/index.ts";
+import { apiTime, canonicalName, parseImageReference, repositoryOf } from "../../ground/model/index.ts";
 import { credentialHash } from "./credentials.ts";
 import type { Credential } from "./keyring.ts";
 import type { PulledRecord, PullRecords, RecordedAccount, RecordedCredentials } from "./pull-records.ts";
-import { canonicalName, parseImageReference, repositoryOf } from "./reference.ts";
 
 /** Which present images a pod may use only after showing that it could have pulled them. */
 export type VerificationPolicy =

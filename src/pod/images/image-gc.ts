@@ -1,9 +1,8 @@
 import type { Image, ImageService } from "../../connections/cri/index.ts";
 import { type Clock, isAbort, Limiter, type Logger, messageOf } from "../../ground/base/index.ts";
-import type { RecordNodeEvent } from "../../ground/model/index.ts";
+import { canonicalName, type RecordNodeEvent } from "../../ground/model/index.ts";
 import type { ImageAge, ImageAgeStore } from "./image-ages.ts";
 import type { ImageFs } from "./image-fs.ts";
-import { canonicalName } from "./reference.ts";
 
 export interface ImageGcSettings {
   readonly highThresholdPercent: number;

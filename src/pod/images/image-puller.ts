@@ -1,11 +1,17 @@
 import { CriError, type Image, type ImageSpec, type PodSandboxConfig } from "../../connections/cri/index.ts";
 import { isAbort, messageOf } from "../../ground/base/index.ts";
 import {
+  defaultPullPolicy,
   fieldPathOf,
   type IdentifiedPod,
+  ImageNameError,
   type PodContainer,
+  type PullPolicy,
+  parseImage,
   type RecordPodEvent,
+  repositoryOf,
   type Secret,
+  withDefaultTag,
 } from "../../ground/model/index.ts";
 import type { PullingPod } from "./credential-plugin.ts";
 import { credentialHash, PullSecretError } from "./credentials.ts";
@@ -15,14 +21,6 @@ import type { Credential } from "./keyring.ts";
 import { type PullAttemptPorts, type PullAttemptSettings, PullAttempts, type PulledImage } from "./pull-attempts.ts";
 import { PullBackoff } from "./pull-backoff.ts";
 import { type PullInProgress, type PullJobResult, PullQueue } from "./pull-queue.ts";
-import {
-  defaultPullPolicy,
-  ImageNameError,
-  type PullPolicy,
-  parseImage,
-  repositoryOf,
-  withDefaultTag,
-} from "./reference.ts";
 
 export interface ImageRequest {
   readonly pod: IdentifiedPod;

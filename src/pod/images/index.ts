@@ -33,5 +33,4 @@ export type { PullInProgress } from "./pull-queue.ts";
 export { PullRecords } from "./pull-records.ts";
 export type { PullSecretPorts } from "./pull-secrets.ts";
 export { readPullSecrets } from "./pull-secrets.ts";
-export type { PullPolicy } from "./reference.ts";
 export { sandboxImageOf } from "./sandbox-image.ts";

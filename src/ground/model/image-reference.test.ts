@@ -7,7 +7,7 @@ import {
   parseImageReference,
   repositoryOf,
   withDefaultTag,
-} from "./reference.ts";
+} from "./image-reference.ts";
 
 const sha = `sha256:${"ab12".repeat(16)}`;
 

@@ -1,4 +1,5 @@
-import { table } from "../../ground/base/index.ts";
+import { table } from "../base/index.ts";
+
 /** An image name taken apart. `domain` and `path` are in their full form: `docker.io`, `library/nginx`. */
 export interface ImageReference {
   readonly domain: string;
@@ -72,7 +73,7 @@ export function canonicalName(name: string): string {
 
 export type PullPolicy = "Always" | "IfNotPresent" | "Never";
 
-/** What the API server writes into a container that names no pull policy. */
+/** What the API server writes into a container that names no pull policy: a moving tag is pulled each time. */
 export function defaultPullPolicy(image: string): PullPolicy {
   try {
     const { tag, digest } = parseImageReference(image);

@@ -4,9 +4,9 @@ import {
   CertificateFileStore,
   CertificateManager,
   type ClusterAccess,
+  chooseBootstrap,
   clientUse,
   guardClientCertificate,
-  hasValidCertificate,
   issueCertificate,
   KubeClients,
   type KubeClientsSettings,
@@ -50,14 +50,16 @@ export class KubeconfigConnection implements ApiConnection {
   async open(scope: TaskScope): Promise<void> {
     const { config, clock } = this.#ports;
     const { kubeconfig, bootstrapKubeconfig } = config.flags;
+    const { rotateCertificates } = config.kubelet;
     onAbort(scope.signal, () => this.clients[Symbol.dispose]());
-    const isKnown = bootstrapKubeconfig === "" || (await hasValidCertificate(kubeconfig, { clock, log: this.#log }));
-    if (config.kubelet.rotateCertificates) {
-      if (!isKnown) await this.#prepareBootstrap();
+    const settings = { kubeconfig, bootstrapKubeconfig, rotateCertificates };
+    const bootstrap = await chooseBootstrap(settings, { clock, log: this.#log });
+    if (bootstrap === "in background") await this.#prepareBootstrap();
+    if (bootstrap === "at once") await this.#bootstrapNow(scope.signal);
+    if (rotateCertificates) {
       await this.#openManaged(scope);
       return;
     }
-    if (!isKnown) await this.#bootstrapNow(scope.signal);
     const access = await loadKubeconfig(kubeconfig);
     this.clients.open(access, { onRequest: this.#ports.watchRequests(access.server.host) });
   }

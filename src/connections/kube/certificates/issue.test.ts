@@ -13,6 +13,7 @@ import type { KubeClient } from "../client.ts";
 import { KubeClients } from "../clients.ts";
 import { resources } from "../resources.ts";
 import { bootstrapClientCertificate, nodeIdentity, requestName } from "./bootstrap.ts";
+import { chooseBootstrap } from "./bootstrap-choice.ts";
 import { keptCertificate } from "./facts.ts";
 import { CertificateFileStore } from "./file-store.ts";
 import { issueCertificate } from "./issue.ts";
@@ -170,6 +171,25 @@ describe("certificates by the API server", { timeout: 60_000 }, () => {
     const late = { ...clock, now: () => Date.parse("2100-06-01") };
     assert.equal(await hasValidCertificate(file, { clock: late, log }), false);
     await assert.rejects(hasValidCertificate(directory, { clock, log }), /EISDIR/);
+  });
+
+  test("the first certificate is waited for unless it is rotated, and asked for only by those without one", async () => {
+    const directory = temporaryDirectory("choice");
+    const { writeFileSync } = await import("node:fs");
+    const known = join(directory, "known");
+    writeFileSync(known, await api.nodeKubeconfig("n"));
+    const missing = join(directory, "missing");
+    for (const [kubeconfig, bootstrapKubeconfig, rotateCertificates, expected] of [
+      [missing, "bootstrap", false, "at once"],
+      [missing, "bootstrap", true, "in background"],
+      [missing, "", false, "none"],
+      [missing, "", true, "none"],
+      [known, "bootstrap", false, "none"],
+      [known, "bootstrap", true, "none"],
+    ] as const) {
+      const choice = await chooseBootstrap({ kubeconfig, bootstrapKubeconfig, rotateCertificates }, { clock, log });
+      assert.equal(choice, expected, JSON.stringify([kubeconfig, bootstrapKubeconfig, rotateCertificates]));
+    }
   });
 
   test("a server that only knows the older version is asked for that", async () => {

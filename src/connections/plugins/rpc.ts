@@ -45,7 +45,7 @@ export async function callPlugin<Method extends MethodDefinition>(
   request: RequestOf<Method>,
   { deadline, signal }: { readonly deadline: number; readonly signal: AbortSignal },
 ): Promise<ResponseOf<Method>> {
-  const channel = new UnixChannel(socketPath, toPluginError);
+  const channel = new UnixChannel(socketPath, toPluginError, "single call");
   try {
     return await channel.unary(service, method, request, { operation: method.name, deadline, signal });
   } finally {

@@ -40,15 +40,18 @@ export class UnixChannel {
   readonly #active = new Set<{ cancel(): void }>();
   #closed = false;
 
-  /** `toError` makes of a failure what callers are to see. */
-  constructor(socketPath: string, toError: ToError) {
+  /**
+   * `toError` makes of a failure what callers are to see. `use`: a channel that is kept finds its server soon after it has
+   * come back. One for a single call must not: a connection that the library tries again while the channel is being
+   * closed stays open for ever.
+   */
+  constructor(socketPath: string, toError: ToError, use: "kept" | "single call" = "kept") {
     this.#toError = toError;
     this.#client = new Client(`unix:${socketPath}`, credentials.createInsecure(), {
       // Go servers refuse the percent-encoded path that would otherwise be sent.
       "grpc.default_authority": "localhost",
       "grpc.max_receive_message_length": maxMessageBytes,
-      "grpc.initial_reconnect_backoff_ms": 100,
-      "grpc.max_reconnect_backoff_ms": 1000,
+      ...(use === "kept" && { "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 1000 }),
       // Otherwise two channels to one socket would share one connection.
       "grpc.use_local_subchannel_pool": 1,
       "grpc.enable_http_proxy": 0,

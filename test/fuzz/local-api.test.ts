@@ -182,9 +182,11 @@ function anyRequest(random: FuzzRandom): Asked {
 }
 
 /** Resolves when the exchange is over. `events.once` would take an error for the end. */
-function closing(emitter: EventEmitter, what: string): Promise<void> {
+function closing(emitter: EventEmitter, what: string, state?: () => unknown): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = systemClock.after(patienceMs, () => reject(new Error(`never answered: ${what}`)));
+    const timer = systemClock.after(patienceMs, () =>
+      reject(new Error(`never answered: ${what} ${JSON.stringify(state?.())}`)),
+    );
     emitter.once("close", () => {
       timer.cancel();
       resolve();
@@ -221,8 +223,18 @@ async function byHttp1(access: ApiAccess, asked: Asked, random: FuzzRandom): Pro
 async function byHttp2(session: ClientHttp2Session, asked: Asked, random: FuzzRandom): Promise<number> {
   const stream = session.request({ ":method": asked.method, ":path": asked.path, ...asked.headers });
   stream.on("error", () => {});
-  const closed = closing(stream, `HTTP/2 ${described(asked)}`);
   let code = 0;
+  const closed = closing(stream, `HTTP/2 ${described(asked)}`, () => ({
+    code,
+    stream: {
+      id: stream.id,
+      pending: stream.pending,
+      ended: stream.writableFinished,
+      rst: stream.rstCode,
+      ...stream.state,
+    },
+    session: { closed: session.closed, destroyed: session.destroyed, ...session.state },
+  }));
   stream.on("response", (headers) => {
     code = headers[":status"] ?? 0;
   });

@@ -38,6 +38,7 @@ export {
 } from "./clients.ts";
 export { EventRecorder, type EventRecorderPorts } from "./events/index.ts";
 export { getObject, type NamedObject, ObjectWatches, requestToken } from "./objects/index.ts";
+export { isNewer } from "./resource-version.ts";
 export { type KubeObject, type ObjectRef, pathOf, type Resource, resources } from "./resources.ts";
 export { type MergeKeys, nodeMergeKeys, podMergeKeys, strategicPatch } from "./strategic-patch.ts";
 export { ConnectionError, type HttpResponse } from "./transport/index.ts";

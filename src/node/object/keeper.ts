@@ -64,7 +64,7 @@ export class NodeKeeper {
       known: () => ports.own.node,
       compute: (node, signal) => this.#computer.compute(node, signal),
       takePodCidrs: ports.takePodCidrs,
-      onReported: (node) => ports.own.learn(node),
+      onReported: (node) => ports.own.answered(node),
     });
     this.#lease = new LeaseKeeper(settings, {
       ...vital,
@@ -100,7 +100,7 @@ export class NodeKeeper {
     if (this.#settings.register) {
       const bare = newNode(this.#settings, facts.machine.architecture);
       const wanted = (bounded: AbortSignal): Promise<Node> => this.#computer.compute(bare, bounded);
-      own.learn(await registerNode({ client: clients.main, clock, log, wanted, devices: facts.devices }, signal));
+      own.answered(await registerNode({ client: clients.main, clock, log, wanted, devices: facts.devices }, signal));
       await this.#storageSettles(signal);
     }
     while (!signal.aborted) {

@@ -1,4 +1,10 @@
-import { Informer, type ListWatchPorts, resources, withoutManagedFields } from "../../connections/kube/index.ts";
+import {
+  Informer,
+  isNewer,
+  type ListWatchPorts,
+  resources,
+  withoutManagedFields,
+} from "../../connections/kube/index.ts";
 import type { Node } from "../../ground/model/index.ts";
 
 /** This node's Node as the API server has it: one watch for whoever asks, and the answers to our own writes. */
@@ -12,7 +18,7 @@ export class OwnNode {
       { resource: resources.nodes, fieldSelector: `metadata.name=${nodeName}`, keep: withoutManagedFields },
       ports,
     );
-    this.#informer.onChange((change) => this.learn(change.type === "deleted" ? undefined : change.object));
+    this.#informer.onChange((change) => this.#become(change.type === "deleted" ? undefined : change.object));
   }
 
   /** Undefined while there is none, or none is known. */
@@ -35,8 +41,12 @@ export class OwnNode {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The API server has shown it, be it in answer to a write of ours. */
-  learn(node: Node | undefined): void {
+  /** The answer to a write of ours. The watch may have brought what others wrote since. */
+  answered(node: Node): void {
+    if (this.#node === undefined || isNewer(node, this.#node)) this.#become(node);
+  }
+
+  #become(node: Node | undefined): void {
     this.#node = node && withoutManagedFields(node);
     for (const listener of this.#listeners) listener(this.#node);
   }

@@ -1,3 +1,4 @@
+import { isNewer } from "../../connections/kube/index.ts";
 import type { IdentifiedPod } from "../../ground/model/index.ts";
 
 /** What the API server answered to our own patches, which is newer than the watch until the watch has caught up. */
@@ -22,10 +23,4 @@ export class PatchAnswers {
     const answer = watched === undefined ? undefined : this.#answers.get(watched.metadata.uid);
     return answer !== undefined && isNewer(answer, watched) ? answer : watched;
   }
-}
-
-function isNewer(a: IdentifiedPod, b: IdentifiedPod | undefined): boolean {
-  const [of, than] = [a.metadata.resourceVersion ?? "", b?.metadata.resourceVersion ?? "0"];
-  // A server may count in another way than by numbers; then the watch is believed.
-  return /^\d+$/.test(of) && /^\d+$/.test(than) && BigInt(of) > BigInt(than);
 }

@@ -37,3 +37,17 @@ test("the uid of a mirror stands for its static pod; any other stands for itself
     assert.equal(views.ownUid(asked), own, asked);
   }
 });
+
+test("who watches hears of a status that is still what it was before the agent's restart", () => {
+  const statuses = new StatusStore(silentLogger);
+  const views = new PodViews({ statuses, ledger: new Ledger(new FakeClock()), wanted: () => [] });
+  const plain = pod("plain", "plain", { [configSourceAnnotation]: "api" });
+  const heard: (string | undefined)[] = [];
+  const sent: unknown[] = [];
+  views.watchPods(({ object }) => heard.push(object.status?.phase));
+  statuses.onChange((_, status) => sent.push(status));
+  views.wanted(plain);
+  statuses.restore("plain" as PodUid, { phase: "Running" });
+  for (let look = 0; look < 3; look++) statuses.set(plain, { phase: "Running" });
+  assert.deepEqual([heard, sent], [[undefined, "Running"], []]);
+});

@@ -35,6 +35,8 @@ export class PodViews {
     this.#statuses = ports.statuses;
     this.#ledger = ports.ledger;
     ports.statuses.onChange((pod, status) => this.#changed(pod, status));
+    // Who watches since before the agent had read what it left on disk was shown the pod without a status.
+    ports.statuses.onConfirm((pod, status) => this.#changed(pod, status));
   }
 
   pods(): readonly Pod[] {

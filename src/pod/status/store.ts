@@ -5,6 +5,9 @@ import { type IdentifiedPod, isSidecar, named, type PodStatus, type PodUid, uidO
 export class StatusStore {
   readonly #statuses = new Map<PodUid, PodStatus>();
   readonly #listeners = new Set<StatusListener>();
+  readonly #confirmListeners = new Set<StatusListener>();
+  /** Of an earlier run of the agent, and not looked at since. */
+  readonly #unconfirmed = new Set<PodUid>();
   readonly #log: Logger;
 
   constructor(log: Logger) {
@@ -18,6 +21,7 @@ export class StatusStore {
   /** Seeds the status that an earlier run of the agent left; listeners are not told. */
   restore(uid: PodUid, status: PodStatus): void {
     this.#statuses.set(uid, status);
+    this.#unconfirmed.add(uid);
   }
 
   accepts(pod: IdentifiedPod, status: PodStatus): boolean {
@@ -29,7 +33,11 @@ export class StatusStore {
   set(pod: IdentifiedPod, status: PodStatus): void {
     const uid = uidOf(pod);
     const before = this.#statuses.get(uid);
-    if (before !== undefined && sameStatus(before, status)) return;
+    const isConfirmed = this.#unconfirmed.delete(uid);
+    if (before !== undefined && sameStatus(before, status)) {
+      if (isConfirmed) this.#tell(this.#confirmListeners, pod, status, before);
+      return;
+    }
     const illegal = before === undefined ? undefined : illegalTransition(pod, before, status);
     if (illegal !== undefined) {
       this.#log.error("Refused a status that would bring an ended container back to life", new Error(illegal), {
@@ -39,7 +47,32 @@ export class StatusStore {
       return;
     }
     this.#statuses.set(uid, status);
-    for (const listener of this.#listeners) {
+    this.#tell(this.#listeners, pod, status, before);
+  }
+
+  delete(uid: PodUid): void {
+    this.#statuses.delete(uid);
+    this.#unconfirmed.delete(uid);
+  }
+
+  onChange(listener: StatusListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Told when a restored status turns out to be true still, of which those who listen to changes hear nothing. */
+  onConfirm(listener: StatusListener): () => void {
+    this.#confirmListeners.add(listener);
+    return () => this.#confirmListeners.delete(listener);
+  }
+
+  #tell(
+    listeners: ReadonlySet<StatusListener>,
+    pod: IdentifiedPod,
+    status: PodStatus,
+    before: PodStatus | undefined,
+  ): void {
+    for (const listener of listeners) {
       try {
         listener(pod, status, before);
       } catch (error) {
@@ -48,15 +81,6 @@ export class StatusStore {
         this.#log.error("Somebody could not take in a pod's status", error, { pod: name, namespace });
       }
     }
-  }
-
-  delete(uid: PodUid): void {
-    this.#statuses.delete(uid);
-  }
-
-  onChange(listener: StatusListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 }
 

@@ -2,7 +2,8 @@
 // a seed that does; `npm run simulate -- --plant NAME --seeds 500` finds others.
 export const plantedFaults = {
   "decides before the runtime is known": {
-    seed: 11,
+    // Seed 11 found it before parts were built first and started after; no seed is known since.
+    seed: undefined,
     minutes: 40,
     finds: /was ready and is not/,
     patches: [

@@ -71,10 +71,14 @@ describe("hooks", { concurrency: 6 }, () => {
     });
     await node.agent.until("post-sleep", "ready", isReady);
     // A container is ready as soon as it runs, before its first command has.
-    const words = await eventually(async () => {
-      const found = await trace.words();
-      return found.length === 2 ? found : undefined;
-    }, "both have written", 10_000);
+    const words = await eventually(
+      async () => {
+        const found = await trace.words();
+        return found.length === 2 ? found : undefined;
+      },
+      "both have written",
+      10_000,
+    );
     const [first = 0, second = 0] = words.map(Number);
     assert.ok(second - first >= 1, `the second container started ${second - first} s after the first`);
   });

@@ -136,8 +136,9 @@ function buildMember(
     async start() {
       base.metrics.startup.begin();
       keeper.start(base.scope);
-      await serving?.start(base.scope);
+      // Before anything is waited for: pods begin to report in this very moment.
       pods.start(base.scope);
+      await serving?.start(base.scope);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { CollectorLoop, type TaskScope } from "../ground/base/index.ts";
-import { containerHash, qosClassOf, uidOf } from "../ground/model/index.ts";
+import { apiTime, containerHash, qosClassOf, uidOf } from "../ground/model/index.ts";
 import { PodIntake, PodRegistry, preempter, type RegistryPorts } from "../pod/registry/index.ts";
 import { followHints, PruningObserver } from "../pod/runtime/index.ts";
 import { noteMilestones, PodViews, readTerminationText, TerminationTexts } from "../pod/status/index.ts";
@@ -171,11 +171,10 @@ function rejectionWriter({ metrics, clock, sight }: PodEngineParts): RegistryPor
   return (pod, status) => {
     metrics.pods.rejected(status.reason ?? "");
     const { generation: observedGeneration } = pod.metadata;
-    const startTime = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
     sight.statuses.set(pod, {
       ...(observedGeneration === undefined ? {} : { observedGeneration }),
       ...status,
-      startTime,
+      startTime: apiTime(clock.now()),
       qosClass: qosClassOf(pod),
     });
   };

@@ -10,7 +10,7 @@ import { probeRunner } from "../../src/pod/probes/run-probe.ts";
 import type { ProbeTarget } from "../../src/pod/probes/target.ts";
 import { TestAuthority } from "../support/test-certificates.ts";
 import { type FuzzRandom, fuzzTest, patienceMs } from "./fuzzing.ts";
-import { openDescriptors } from "./leaks.ts";
+import { LeakCheck } from "./leaks.ts";
 
 const atOnce = 16;
 const never = new AbortController().signal;
@@ -38,7 +38,7 @@ fuzzTest("whatever a container answers to a probe, the probe ends with an outcom
     concurrency: 2,
     runtimeTimeoutMs: 1_000,
   });
-  const before = openDescriptors();
+  const leaks = new LeakCheck();
   const prober = async (): Promise<void> => {
     while (fuzz.goesOn()) {
       const outcome = await run(oddTarget(random, ports), random.pick([50, 500]), never);
@@ -49,9 +49,7 @@ fuzzTest("whatever a container answers to a probe, the probe ends with an outcom
   try {
     await Promise.all(Array.from({ length: atOnce }, prober));
     for (const socket of accepted) socket.destroy();
-    const limit = systemClock.monotonic() + patienceMs;
-    while (openDescriptors() > before && systemClock.monotonic() < limit) await systemClock.sleep(50, never);
-    assert.ok(openDescriptors() <= before, `${openDescriptors()} descriptors, ${before} before`);
+    await leaks.check(patienceMs);
   } finally {
     plain.close();
     secure.close();

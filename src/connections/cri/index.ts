@@ -1,4 +1,4 @@
-// The container runtime's door: CRI messages, the two services as typed interfaces, and a gRPC client for them.
+// The connection to the container runtime: CRI messages, the two services as typed interfaces, and a gRPC client for them.
 export type { CallHealth, CallReport, PendingCall } from "./call-log.ts";
 export { cgroupDriverOf } from "./cgroup-driver.ts";
 export { CriClient, type CriClientPorts, type CriClientSettings } from "./client.ts";

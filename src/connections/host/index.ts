@@ -1,4 +1,4 @@
-// The Linux door: system calls, mounts, cgroup hierarchies, /proc, locks, systemd. Reads and acts; never decides.
+// The connection to Linux: system calls, mounts, cgroup hierarchies, /proc, locks, systemd. Reads and acts; never decides.
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { ensureDirectory } from "./directories.ts";

@@ -1,4 +1,4 @@
-// The door to the API server: kubeconfig, client, watch, events, certificates.
+// The connection to the API server: kubeconfig, client, watch, events, certificates.
 export {
   type ClientCertificate,
   type ClusterAccess,

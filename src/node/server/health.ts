@@ -20,7 +20,7 @@ export interface HealthEntry {
 export type HealthCheck = () => HealthState & { readonly provenAt?: number | undefined };
 
 /**
- * What each part of the agent last said of itself. Parts report; the doors and the watchdog read. A part that is
+ * What each part of the agent last said of itself. Parts report; the listeners and the watchdog read. A part that is
  * expected to report regularly counts as failed when it falls silent.
  */
 export class HealthRegistry {

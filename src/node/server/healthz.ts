@@ -12,7 +12,7 @@ export interface HealthzPorts {
 }
 
 /**
- * The plain HTTP door on healthzPort. It says that the process answers; the other checks are listed by `?verbose` but
+ * Plain HTTP on healthzPort. It says that the process answers; the other checks are listed by `?verbose` but
  * do not change the answer, since supervisors restart the agent by it. A port that cannot be had is tried again.
  */
 export class HealthzServer {

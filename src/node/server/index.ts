@@ -1,4 +1,4 @@
-// The agent's own doors: health, the local socket, the node's API with and without credentials. They read, never decide.
+// What the agent listens on: health, the local socket, the node's API with and without credentials. They read, never decide.
 export { noReviews, type Reviews } from "./auth/reviews.ts";
 export { Figures } from "./figures.ts";
 export { type HealthCheck, type HealthEntry, HealthRegistry } from "./health.ts";

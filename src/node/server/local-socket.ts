@@ -20,7 +20,7 @@ export interface LocalSocketPorts {
   readonly log: Logger;
 }
 
-/** The door for the commands of this machine's root (`nodelet why`, `nodelet up`): HTTP on a unix socket. */
+/** For the commands of this machine's root (`nodelet why`, `nodelet up`): HTTP on a unix socket. */
 export class LocalSocketServer {
   readonly #path: string;
   readonly #server: Server;

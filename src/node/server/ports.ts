@@ -1,7 +1,7 @@
 import type { LedgerView } from "../../ground/base/index.ts";
 import type { ObservedPod, Pod, PodUid, PodViewChange } from "../../ground/model/index.ts";
 
-/** What the doors show of the pods; the pod engine stands behind it. */
+/** What is shown of the pods to who asks; the pod engine stands behind it. */
 export interface LocalViews {
   /** Every pod the agent was told to run, with the status as the agent sees it now. */
   pods(): readonly Pod[];

@@ -1,6 +1,8 @@
-import { type Clock, type Logger, mapAtMost, type TaskScope } from "../../ground/base/index.ts";
+import { type Clock, type Logger, mapAtMost, type TaskScope, withDeadline } from "../../ground/base/index.ts";
 import {
+  apiTime,
   type IdentifiedPod,
+  ownGraceSeconds,
   type PodCondition,
   type PodStatus,
   type RecordPodEvent,
@@ -27,22 +29,22 @@ export function preempter(parts: {
     const { name, namespace } = pod.metadata;
     log.info("Taking a pod off the node to make room for a critical one", { pod: name, namespace });
     recordEvent(pod, { type: "Warning", reason: "Preempting", message });
-    const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? 30;
+    const graceSeconds = ownGraceSeconds(pod);
     const amendStatus = (status: PodStatus): PodStatus => asPreempted(status, clock.now());
-    const bounded = new AbortController();
-    const onAbort = (): void => bounded.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const timer = clock.after(Math.max(shortestWaitMs, graceSeconds * 1_500), () => bounded.abort("late"));
+    const waitMs = Math.max(shortestWaitMs, graceSeconds * 1_500);
     try {
       const request = { cause: "evicted", graceSeconds, amendStatus } as const;
-      await parts.workers.terminateAndWait(uidOf(pod), request, bounded.signal);
+      await withDeadline(
+        clock,
+        waitMs,
+        () => "late",
+        signal,
+        (bounded) => parts.workers.terminateAndWait(uidOf(pod), request, bounded),
+      );
     } catch (error) {
       if (signal.aborted) throw error;
       const late = "Container runtime did not kill the pod within specified grace period.";
       recordEvent(pod, { type: "Warning", reason: "ExceededGracePeriod", message: late });
-    } finally {
-      timer.cancel();
-      signal.removeEventListener("abort", onAbort);
     }
   };
   return ({ victims, resource }, then) => {
@@ -63,7 +65,7 @@ function asPreempted(status: PodStatus, now: number): PodStatus {
     status: "True",
     reason: "TerminationByKubelet",
     message: "Pod was preempted by Kubelet to accommodate a critical pod.",
-    lastTransitionTime: before?.lastTransitionTime ?? new Date(now).toISOString().replace(/\.\d+Z$/, "Z"),
+    lastTransitionTime: before?.lastTransitionTime ?? apiTime(now),
   };
   const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
   return { ...status, phase: "Failed", reason: "Preempting", message, conditions: [target, ...others] };

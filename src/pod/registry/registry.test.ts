@@ -14,6 +14,7 @@ import {
 } from "../../ground/model/index.ts";
 import type { PodState, TerminateRequest } from "../workers/index.ts";
 import { Admission, type AdmissionVerdict, type Preemption } from "./admission.ts";
+import { arePodsKnown } from "./intake.ts";
 import { PodRegistry } from "./registry.ts";
 import { WantedPods } from "./wanted-pods.ts";
 
@@ -84,8 +85,9 @@ class World {
   inspect: (of: PodUid) => ObservedPod = () => {
     throw new Error("the runtime does not answer");
   };
+  readonly wanted = new WantedPods();
   readonly registry = new PodRegistry({
-    wanted: new WantedPods(),
+    wanted: this.wanted,
     workers: this.workers,
     admission: new Admission([
       (of, others) => {
@@ -107,6 +109,10 @@ class World {
     forget: (of) => this.forgotten.push(of),
     announce: (of) => this.announced.push(of.metadata.uid),
   });
+
+  arePodsKnown(): boolean {
+    return arePodsKnown({ allReady: () => true }, this.wanted, this.isRuntimeKnown);
+  }
 
   apply(op: PodChange["op"], ...pods: readonly IdentifiedPod[]): void {
     this.registry.apply({ op, source: "api", pods });
@@ -248,13 +254,13 @@ test("static pods of one full name: both go to workers, and a name found in the 
   const annotations = { [configSourceAnnotation]: "file" };
   const [old, next] = [pod("old", { name: "web", annotations }), pod("new", { name: "web", annotations })];
   world.registry.runtimeChanged(uid("old"), "web_default");
-  assert.equal(world.registry.isUnclaimed("web_default"), true);
+  assert.equal(world.wanted.isUnclaimed("web_default"), true);
   world.apply("ADD", next);
-  assert.equal(world.registry.isUnclaimed("web_default"), true, "the new one is not the one that runs");
+  assert.equal(world.wanted.isUnclaimed("web_default"), true, "the new one is not the one that runs");
   world.apply("ADD", old);
-  assert.equal(world.registry.isUnclaimed("web_default"), false);
+  assert.equal(world.wanted.isUnclaimed("web_default"), false);
   assert.deepEqual(world.taken, ["new", "old"]);
-  assert.equal(world.registry.isUnclaimed("other_default"), false);
+  assert.equal(world.wanted.isUnclaimed("other_default"), false);
 });
 
 test("mirror pods are no pods of ours", () => {
@@ -323,15 +329,15 @@ test("nothing is decided before the runtime has said what it has; what it has is
   world.apply("ADD", pod("newcomer"), pod("runs"));
   assert.deepEqual([world.taken, world.statuses], [[], []]);
   assert.match(world.block("runs") ?? "", /waiting for the container runtime to say what runs already/);
-  assert.equal(world.registry.hasTakenAllOver(), false);
+  assert.equal(world.arePodsKnown(), false);
   world.isRuntimeKnown = true;
   world.registry.runtimeChanged(uid("runs"), "runs_default");
-  assert.equal(world.registry.hasTakenAllOver(), false);
+  assert.equal(world.arePodsKnown(), false);
   world.registry.reconsider();
   assert.deepEqual(world.taken, ["runs"]);
   assert.deepEqual(world.statuses, ["newcomer Failed OutOfcpu Pod was rejected: no cpu left"]);
-  assert.equal(world.registry.hasTakenAllOver(), true);
-  assert.equal(world.registry.isUnclaimed("runs_default"), false);
+  assert.equal(world.arePodsKnown(), true);
+  assert.equal(world.wanted.isUnclaimed("runs_default"), false);
 });
 
 for (const [name, of] of [
@@ -475,7 +481,7 @@ test("a change in the runtime goes to the worker of the pod; without one the pod
   world.registry.runtimeChanged(uid("stranger"));
   assert.deepEqual(world.workers.looked, ["a"]);
   assert.deepEqual(world.registry.unclaimed(), ["stranger"]);
-  assert.equal(world.registry.isUnclaimed("stranger_default"), true, "a hint without a name does not take the name");
+  assert.equal(world.wanted.isUnclaimed("stranger_default"), true, "a hint without a name does not take the name");
 });
 
 const observed = (name: string, graces: readonly number[]): ObservedPod => ({

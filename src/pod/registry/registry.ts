@@ -127,16 +127,6 @@ export class PodRegistry {
     else if (!this.#taken.has(uid)) this.#found.set(uid, name ?? this.#found.get(uid));
   }
 
-  /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */
-  isUnclaimed(name: string): boolean {
-    return this.#ports.wanted.isUnclaimed(name);
-  }
-
-  /** Whether no wanted pod that runs here already waits for the decision about it. */
-  hasTakenAllOver(): boolean {
-    return this.#ports.isRuntimeKnown() && !this.#ports.wanted.isTakingOver();
-  }
-
   /** What the runtime has and no worker does; `stopIfOrphaned` decides about each. */
   unclaimed(): readonly PodUid[] {
     return [...this.#found.keys()];

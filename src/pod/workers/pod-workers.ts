@@ -1,6 +1,14 @@
 import { setMaxListeners } from "node:events";
-import { KeyedWorkers, messageOf, onAbort, type TaskScope } from "../../ground/base/index.ts";
-import { fullName, type IdentifiedPod, isStaticPod, jsonEqual, type PodUid, uidOf } from "../../ground/model/index.ts";
+import { KeyedWorkers, messageOf, onAbort, type TaskScope, waitFor } from "../../ground/base/index.ts";
+import {
+  fullName,
+  graceSecondsOf,
+  type IdentifiedPod,
+  isStaticPod,
+  jsonEqual,
+  type PodUid,
+  uidOf,
+} from "../../ground/model/index.ts";
 import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { Ending, Finished, PodState, TerminateRequest } from "./pod-state.ts";
@@ -68,8 +76,7 @@ export class PodWorkers {
       Object.assign(worker, next);
     }
     if (pod.metadata.deletionTimestamp !== undefined) {
-      const grace = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30;
-      this.terminate(uid, { cause: "deleted", graceSeconds: grace });
+      this.terminate(uid, { cause: "deleted", graceSeconds: graceSecondsOf(pod) });
     }
     this.#keyed.wake(uid);
   }
@@ -89,14 +96,10 @@ export class PodWorkers {
     const worker = this.#workers.get(uid);
     if (worker === undefined || hasStopped(worker.state)) return;
     this.terminate(uid, request);
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      const whenStopped = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
+    await waitFor(signal, (whenStopped) => {
       move(worker, { type: "awaited", whenStopped });
+      // Who no longer waits is told all the same, and does not listen.
+      return () => {};
     });
   }
 

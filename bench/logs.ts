@@ -9,7 +9,7 @@ import type { Readable } from "node:stream";
 import { systemClock } from "../src/ground/base/index.ts";
 import { TestAgent } from "../test/support/agent.ts";
 import { startContainerd } from "../test/support/containerd.ts";
-import { freePort } from "../test/support/daemon.ts";
+import { freePort } from "../test/support/free-port.ts";
 import { holdOf, load } from "./lib/process-cost.ts";
 import { quantile, rounded } from "./lib/statistics.ts";
 

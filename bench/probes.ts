@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { Ledger, silentLogger, systemClock, TaskScope } from "../src/ground/base/index.ts";
-import type { ContainerId, IdentifiedPod, PodUid, Probe } from "../src/ground/model/index.ts";
+import type { ContainerId, IdentifiedPod, PodStep, PodUid, Probe } from "../src/ground/model/index.ts";
 import { type ExecInContainer, Probes, probeRunner } from "../src/pod/probes/index.ts";
 
 const [seconds = 20, perSecond = 1_000] = process.argv.slice(2).map(Number);
@@ -49,7 +49,7 @@ const probes = new Probes({
   log: silentLogger,
   scope,
   store: { load: () => undefined, save: async () => {}, remove: async () => {} },
-  ledger: new Ledger<PodUid>(systemClock),
+  ledger: new Ledger<PodUid, PodStep>(systemClock),
   recordEvent: (_, { message }) => {
     if (counts.failed < 3) console.error(message);
   },

@@ -41,7 +41,7 @@ for (let started = 0; started < podCount; started += atOnce) {
 }
 const elapsedMs = performance.now() - startedAt;
 const { user, system } = process.cpuUsage(cpuBefore);
-const report = await node.volumes.cleanOrphans(new Set(), never);
+const report = await node.volumes.cleanOrphanedDirectories(new Set(), never);
 
 /** Open descriptors that watch files for changes. */
 async function watchers(): Promise<number> {

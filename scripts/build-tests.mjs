@@ -1,13 +1,15 @@
 // Bundles tests, with one copy of what they share: each then starts in a tenth of the processor time that it takes
 // to translate and link several hundred files anew in every test process.
-import { readFileSync, rmSync } from "node:fs";
-import { basename, join, relative } from "node:path";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { bundling, ownProcesses } from "./bundling.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const outdir = join(root, "node_modules", ".cache", "nodelet", "tests");
+const cache = join(root, "node_modules", ".cache", "nodelet");
+/** Of this run alone: another one beside it must not lose its files when this one builds its own. */
+const outdir = join(cache, `tests-${process.pid}`);
 
 /** Files find fixtures and programs by their own place, which must stay that of the source. */
 const keepPlaces = {
@@ -28,7 +30,8 @@ const keepPlaces = {
 
 /** Builds `files` (relative to the project) and returns where each is to be run from. */
 export async function buildTests(files) {
-  rmSync(outdir, { recursive: true, force: true });
+  removeOldBuilds();
+  process.once("exit", () => rmSync(outdir, { recursive: true, force: true }));
   await build({
     absWorkingDir: root,
     entryPoints: [
@@ -40,5 +43,15 @@ export async function buildTests(files) {
     packages: "external",
     plugins: [keepPlaces],
   });
-  return new Map(files.map((file) => [relative(root, join(outdir, file.replace(/\.(?:ts|mjs)$/, ".mjs"))), file]));
+  return new Map(files.map((file) => [file, join(outdir, file.replace(/\.(?:ts|mjs)$/, ".mjs"))]));
+}
+
+/** What runs that were killed have left. */
+function removeOldBuilds() {
+  if (!existsSync(cache)) return;
+  for (const name of readdirSync(cache)) {
+    const [, pid] = /^tests-(\d+)$/.exec(name) ?? [];
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
+    rmSync(join(cache, name), { recursive: true, force: true });
+  }
 }

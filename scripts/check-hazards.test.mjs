@@ -16,7 +16,10 @@ for (const [code, count] of [
   ["await Promise.all([look(pod), count(pod)]);", 0],
   ['signal.addEventListener("abort", stop, { once: true });', 1],
   ['signal.addEventListener("abort", () => stop(), { once: true });', 1],
-  ['signal.addEventListener("abort", stop);\nsignal.removeEventListener("abort", stop);', 0],
+  ['signal.addEventListener("abort", stop);\nsignal.removeEventListener("abort", stop);', 1],
+  ["signal.onabort = stop;", 1],
+  ['await once(signal, "abort");', 1],
+  ["using _ = onAbort(signal, stop);", 0],
   ['socket.addEventListener("close", stop);', 0],
   ["AbortSignal.any([stop, signal])", 1],
 ]) {

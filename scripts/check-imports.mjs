@@ -1,5 +1,6 @@
 // Fails when a file of src/ imports against the directions in import-rules.mjs, enters another folder, or a subfolder
-// that has one, other than through its index.ts, or passes on all that another file exports.
+// that has one, other than through its index.ts, passes on all that another file exports, or exports a name that another
+// file exports too.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize, relative, sep } from "node:path";
 import { allowedImports, importsInside, lazyImports } from "./import-rules.mjs";
@@ -71,10 +72,25 @@ function problemsInside(folder, file, target, indexes) {
     : [`${file} must enter ${dirname(entrance)}/ through its index.ts`];
 }
 
+const exportPattern = /^export (?:async )?(?:abstract )?(?:function\*?|class|const|type|interface) (\w+)/gm;
+
+/** Names that several files export, so that a jump by name may land in the wrong room. `files` are texts by path. */
+export function sharedNames(files) {
+  const homes = new Map();
+  for (const [file, text] of files) {
+    if (file.endsWith(".test.ts") || file.includes(`${sep}gen${sep}`)) continue;
+    for (const [, name] of text.matchAll(exportPattern)) homes.set(name, (homes.get(name) ?? new Set()).add(file));
+  }
+  return [...homes]
+    .filter(([, found]) => found.size > 1)
+    .map(([name, found]) => `${[...found].join(" and ")} export a ${name} each`);
+}
+
 export function checkTree(root = "src") {
-  const files = readdirSync(root, { recursive: true }).filter((file) => file.endsWith(".ts"));
-  const indexes = new Set(files.filter((file) => basename(file) === "index.ts"));
-  return files.flatMap((file) => importProblems(file, readFileSync(join(root, file), "utf8"), indexes));
+  const names = readdirSync(root, { recursive: true }).filter((file) => file.endsWith(".ts"));
+  const files = new Map(names.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+  const indexes = new Set(names.filter((file) => basename(file) === "index.ts"));
+  return [...[...files].flatMap(([file, text]) => importProblems(file, text, indexes)), ...sharedNames(files)];
 }
 
 if (process.argv[1] && relative(process.argv[1], new URL(import.meta.url).pathname) === "") {

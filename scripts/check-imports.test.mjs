@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkTree, importProblems } from "./check-imports.mjs";
+import { checkTree, importProblems, sharedNames } from "./check-imports.mjs";
 
 const indexes = new Set(["connections/kube/access/index.ts"]);
 
-test("the tree keeps the direction of imports", () => assert.deepEqual(checkTree(), []));
+test("the tree keeps the direction of imports, and names have one home", () => assert.deepEqual(checkTree(), []));
 
 for (const { file, text, problem } of [
   {
@@ -52,7 +52,7 @@ for (const { file, text, problem } of [
     text: 'import { CriClient } from "../../connections/cri/index.ts";',
     problem: /may not import from connections\/cri/,
   },
-  { file: "pod/runtime/index.ts", text: 'export * from "./kill.ts";', problem: /must name what it exports/ },
+  { file: "pod/runtime/index.ts", text: 'export * from "./graceful-stop.ts";', problem: /must name what it exports/ },
 ]) {
   test(`${file}: ${text} is refused`, () => assert.match(importProblems(file, text, indexes).join("\n"), problem));
 }
@@ -72,3 +72,13 @@ for (const { file, text } of [
 ]) {
   test(`${file}: ${text} is fine`, () => assert.deepEqual(importProblems(file, text, indexes), []));
 }
+
+test("a name that two files export is refused, overloads and tests are not", () => {
+  const files = [
+    ["pod/a.ts", "export function one(): void;\nexport function one(x?: 1): void {}\nexport class Two {}"],
+    ["pod/a.test.ts", "export class Two {}"],
+    ["pod/b.ts", "export interface Two {}\nclass One {}"],
+  ];
+  assert.deepEqual(sharedNames(files.slice(0, 2)), []);
+  assert.deepEqual(sharedNames(files), ["pod/a.ts and pod/b.ts export a Two each"]);
+});

@@ -1,6 +1,8 @@
 // Everything that can be said of the code without running it: format and lint, types, import directions, what can hang or
-// grow, dead code.
-import { spawnSync } from "node:child_process";
+// grow, dead code. All at once, as most of them use one core.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
 
 const steps = [
   ["format and lint", "node_modules/.bin/biome", ["check", "--error-on-warnings", "."]],
@@ -9,12 +11,16 @@ const steps = [
   ["what can hang or grow", process.execPath, ["scripts/check-hazards.mjs"]],
   ["dead code", "node_modules/.bin/knip", []],
 ];
-let failed = false;
-for (const [name, command, args] of steps) {
-  const { status } = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
-  if (status !== 0) {
-    console.error(`check failed: ${name}`);
-    failed = true;
-  }
+const results = await Promise.all(steps.map(([name, command, args]) => runStep(name, command, args)));
+for (const { name, status, printed } of results) {
+  process.stdout.write(printed);
+  if (status === 0) continue;
+  console.error(`check failed: ${name}`);
+  process.exitCode = 1;
 }
-if (failed) process.exit(1);
+
+async function runStep(name, command, args) {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { name, status, printed: stdout + stderr };
+}

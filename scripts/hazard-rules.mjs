@@ -14,14 +14,6 @@ const waits = syncNames.filter((name) => name !== "closeSync").join("|");
 /** Offsets of all matches. */
 const each = (pattern) => (code) => [...code.matchAll(pattern)].map(({ index }) => index);
 
-/** Offsets of listeners for the end of a signal that the same file never takes off again. */
-function keptListeners(code) {
-  const added = code.matchAll(/addEventListener\(\s*"abort",\s*([^,)]+)/g);
-  return [...added]
-    .filter(([, name]) => !code.includes(`removeEventListener("abort", ${name})`))
-    .map(({ index }) => index);
-}
-
 export const hazards = [
   {
     name: "synchronous call",
@@ -29,12 +21,12 @@ export const hazards = [
     instead: "it stops every pod while it waits; use node:fs/promises",
     allowed: {
       "ground/base/log-stream.ts": "asks about our own standard output, once",
-      "beside/cli/": "a command has nothing else to do meanwhile",
       "beside/hollow/": "the simulated runtime writes where a simulation runs",
       "connections/host/held-directory.ts": "a file of the kernel's memory about a descriptor that we hold",
       "connections/host/tree-walk.ts": "asks about a descriptor that we hold",
       "connections/host/removed-names.ts": "a descriptor of the kernel's that never waits",
-      "connections/host/locks.ts": "at start, before anything runs",
+      "connections/host/locks.ts":
+        "at start, before anything runs; later on a descriptor of the kernel's that never waits",
       "connections/host/usage/":
         "files of the kernel's memory: two thirds cheaper than by threads, and they can't hang",
       "pod/probes/file-store.ts": "a small file of our own, once per pod, when it is taken over",
@@ -50,10 +42,13 @@ export const hazards = [
     },
   },
   {
-    name: "abort listener that stays",
-    find: keptListeners,
-    instead: "a daemon's signals live as long as it does; use onAbort, LinkedSignal or withDeadline of ground/base/",
-    allowed: {},
+    name: "abort listener by hand",
+    find: each(/addEventListener\(\s*["'`]abort\b|\.onabort\b|\bonce\([^()]*,\s*["'`]abort\b/g),
+    instead:
+      "one that is forgotten stays as long as the daemon; use onAbort, waitFor, LinkedSignal or withDeadline of ground/base/",
+    allowed: {
+      "ground/base/signals.ts": "is the way to listen",
+    },
   },
   {
     name: "name looked up by the system",
@@ -70,7 +65,6 @@ export const hazards = [
     instead: "it also knows `constructor` and `__proto__`, which anybody may send; use table of ground/base/",
     allowed: {
       "ground/config/defaults.ts": "is copied, never asked",
-      "pod/images/credential-plugin.ts": "asked by one of its own words",
       "pod/resources/fake-cgroup2.ts": "of tests",
     },
   },

@@ -22,7 +22,9 @@ export const allowedImports = {
   ...Object.fromEntries(connections.map((connection) => [connection, [...config, "ground/grpc"]])),
   ...Object.fromEntries(walk.map((stage) => [stage, [...config, ...connections, ...laterThan(stage)]])),
   ...Object.fromEntries(node.map((part) => [part, [...config, ...connections]])),
-  agent: [...config, ...connections, ...walk, ...node],
+  // Sees every part, and only agent/ sees it.
+  "node/metrics": [...config, ...connections, ...walk, "node/server"],
+  agent: [...config, ...connections, ...walk, ...node, "node/metrics"],
   "beside/localapi": [...ground, "connections/kube"],
   "beside/hollow": [...ground, "connections/cri"],
   "beside/cli": config,
@@ -71,6 +73,7 @@ export const importsInside = {
   },
   "node/object": {
     status: ["."],
+    "csi-node": ["."],
     registration: [".", "status"],
     heartbeat: ["status"],
   },

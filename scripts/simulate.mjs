@@ -47,9 +47,9 @@ if (failed.length > 0) {
   process.exitCode = 1;
 }
 
-/** Few seeds per process, so that a failure is seen soon and memory of one run does not weigh on the next for long. */
+/** So many seeds per process that its code warms up, and so few that memory of one run does not weigh on others for long. */
 async function work(bundle) {
-  const portion = Math.max(1, Math.min(25, Math.ceil(seeds / processes)));
+  const portion = Math.max(1, Math.min(100, Math.ceil(seeds / processes)));
   while (next < from + seeds && (failed.length === 0 || values["keep-going"])) {
     const first = next;
     const count = Math.min(portion, from + seeds - first);

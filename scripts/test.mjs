@@ -1,57 +1,85 @@
 // `npm test`: static checks, unit tests, then scenarios against a real containerd; ends with "N passed, N failed".
-// `npm test -- src/ground/config` runs only the test files with that in their path; words with dashes go to node --test.
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+// `npm test -- src/ground/config` runs only the test files with that in their path; words with dashes go to Node.
+// A test that fails has failed: nothing is tried twice.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findKubectl, installKubectl } from "./kubectl.mjs";
 import { buildIfStale, installNpmPackages, installPrograms, SetupError } from "./setup.mjs";
+import { runTestFile } from "./test-process.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onCi = process.env.CI === "true";
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
-const runnerOptions = process.argv.slice(2).filter((word) => word.startsWith("--"));
-const reporter = fileURLToPath(new URL("./count-reporter.mjs", import.meta.url));
+const options = process.argv.slice(2).filter((word) => word.startsWith("--"));
 
-/**
- * Kinds of tests, two at a time. Scenarios that look for traces anywhere on the machine would find the others' and run
- * alone. Scenarios often wait for containers while fuzzers compute all the time: these take what the scenarios leave of the
- * processor, and what they print is shown when they are done.
- */
-const units = {
-  concurrency: 2,
-  timeoutMs: 120_000,
-  files: [...find("src"), ...find("scripts"), ...find("test/contract")],
-};
-/** Each runs for NODELET_FUZZ_SECONDS and prints its seed. */
+/** Each fuzzer runs for NODELET_FUZZ_SECONDS and prints its seed. */
 const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
-const fuzzers = { concurrency: 2, timeoutMs: 200_000 + fuzzSeconds * 1_000, files: find("test/fuzz"), isBeside: true };
-/** Computes all the time, too, for about two minutes where nothing else does. */
-const simulations = { concurrency: 1, timeoutMs: 900_000, files: find("test/simulation"), isBeside: true };
 const scenarioFiles = find("test/node");
 const looksForTraces = (file) => readFileSync(join(root, file), "utf8").includes("support/traces.ts");
-const scenarios = { concurrency: 2, timeoutMs: 300_000, files: scenarioFiles.filter((file) => !looksForTraces(file)) };
-const traceScenarios = { concurrency: 1, timeoutMs: 300_000, files: scenarioFiles.filter(looksForTraces) };
+/**
+ * Kinds of tests, how many files of each run at once, and how long one may take where the machine has hardly time for it.
+ * Scenarios mostly wait for containers, while fuzzers and the simulation compute all the time: these run beside, on what
+ * the others leave of the processor. Scenarios that look for traces anywhere on the machine would find those of others, so
+ * each of them runs alone but for the simulation.
+ */
+const kinds = {
+  units: {
+    name: "unit tests",
+    atOnce: 3,
+    timeoutMs: 300_000,
+    files: longestFirst([...find("src"), ...find("scripts"), ...find("test/contract")]),
+  },
+  fuzzers: {
+    name: "fuzzers",
+    atOnce: 2,
+    timeoutMs: 200_000 + fuzzSeconds * 1_000,
+    files: find("test/fuzz"),
+    isBeside: true,
+  },
+  simulations: {
+    name: "simulation",
+    atOnce: 1,
+    timeoutMs: 900_000,
+    files: find("test/simulation"),
+    isBeside: true,
+  },
+  scenarios: {
+    name: "scenarios",
+    atOnce: 3,
+    timeoutMs: 600_000,
+    files: longestFirst(scenarioFiles.filter((file) => !looksForTraces(file))),
+  },
+  traceScenarios: {
+    name: "scenarios that look for traces",
+    atOnce: 1,
+    timeoutMs: 600_000,
+    files: scenarioFiles.filter(looksForTraces),
+  },
+};
 
-/** More failing files than this are no noise. */
-const mostRetried = 8;
 const total = { passed: 0, failed: 0, skipped: 0 };
+const failedFiles = [];
 const canRunScenarios = prepare();
 if (words.length === 0) check();
 const { buildTests } = await import("./build-tests.mjs");
-/** What to run for each test file, and which file that is. */
-const bundles = await buildTests([...units.files, ...fuzzers.files, ...simulations.files, ...scenarioFiles]);
-const bundleOf = new Map([...bundles].map(([bundle, file]) => [file, bundle]));
-await run(units);
-await Promise.all([run(fuzzers), run(simulations), ...(canRunScenarios ? [run(scenarios)] : [])]);
-if (canRunScenarios) await run(traceScenarios);
+/** What to run for each test file. */
+const bundleOf = await buildTests(Object.values(kinds).flatMap(({ files }) => files));
+await run(kinds.units);
+const fuzzed = run(kinds.fuzzers);
+const simulated = fuzzed.then(() => run(kinds.simulations));
+if (canRunScenarios) await run(kinds.scenarios);
+await fuzzed;
+if (canRunScenarios) await run(kinds.traceScenarios);
+await simulated;
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 if (total.passed + total.failed === 0) {
   console.error(`nodelet: no test file has any of "${words.join('", "')}" in its path`);
   total.failed++;
 }
+// There is no second try: one that passes then would still fail for somebody else.
+for (const file of failedFiles) console.log(`nodelet: failed: ${file}; by itself: npm test -- ${file}`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (total.failed > 0) process.exitCode = 1;
 
@@ -96,51 +124,43 @@ function check() {
   else total.failed++;
 }
 
-/**
- * Runs a kind of tests. Files that fail get one more try by themselves, because machines are noisy and share one kernel;
- * what passes only then is named, so that it can be mended.
- */
-async function run(kind) {
-  const { files } = kind;
+/** Runs the files of a kind, each in a process of its own, and shows what each printed when it has ended. */
+async function run({ name, atOnce, timeoutMs, files, isBeside = false }) {
   if (files.length === 0) return;
-  const first = await runFiles({ ...kind, files: files.map((file) => bundleOf.get(file)), isBundled: true });
-  total.passed += first.passed;
-  total.skipped += first.skipped;
-  if (first.failed === 0) return;
-  const named = first.failedFiles.map((file) => bundles.get(file) ?? file).filter((file) => files.includes(file));
-  // Fuzzers are known to the runner by the file that runs them all.
-  const suspects = named.length === 0 && kind.isBeside ? files : named;
-  if (suspects.length === 0 || named.length > mostRetried) {
-    total.failed += first.failed;
-    return;
-  }
-  console.log(`nodelet: once more, by themselves: ${suspects.join(" ")}`);
-  const second = await runFiles({ ...kind, files: suspects, concurrency: named.length === 0 ? 2 : 1 });
-  if (second.failed === 0) console.log(`nodelet: passed only on the second try: ${suspects.join(" ")}`);
-  total.passed += Math.max(0, first.failed - second.failed);
-  total.failed += second.failed;
+  const startedAt = performance.now();
+  const waiting = [...files];
+  const times = [];
+  const worker = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const begunAt = performance.now();
+      const { passed, failed, skipped, printed } = await runTestFile(bundleOf.get(file), {
+        timeoutMs,
+        isBeside,
+        options,
+      });
+      const seconds = (performance.now() - begunAt) / 1000;
+      times.push({ file, seconds });
+      total.passed += passed;
+      total.failed += failed;
+      total.skipped += skipped;
+      if (failed > 0) failedFiles.push(file);
+      process.stdout.write(`${failed > 0 ? "FAILED " : ""}${file} (${seconds.toFixed(1)} s)\n${printed}`);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  const slowest = times.sort((a, b) => b.seconds - a.seconds).slice(0, 5);
+  const named = slowest.map((one) => `${one.file} ${one.seconds.toFixed()} s`).join(", ");
+  console.log(`nodelet: ${name}: ${files.length} files in ${seconds} s, the longest: ${named}`);
 }
 
-async function runFiles({ files, concurrency, timeoutMs, isBeside = false, isBundled = false }) {
-  const directory = mkdtempSync(join(tmpdir(), "nodelet-test-"));
-  const countFile = join(directory, "counts");
-  const printed = join(directory, "printed");
-  const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
-  reporters.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${countFile}`);
-  const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
-  const language = isBundled ? ["--enable-source-maps"] : ["--import", "tsx"];
-  const args = [...language, "--test", ...limits, ...reporters, ...runnerOptions, ...files];
-  const [program, first] = isBeside ? ["chrt", ["--idle", "0", process.execPath]] : [process.execPath, []];
-  const output = isBeside ? openSync(printed, "w") : 1;
-  const runner = spawn(program, [...first, ...args], { cwd: root, stdio: ["ignore", output, isBeside ? output : 2] });
-  const [status] = await once(runner, "close");
-  if (isBeside) process.stdout.write(readFileSync(printed));
-  const counted = existsSync(countFile) ? JSON.parse(readFileSync(countFile, "utf8") || "{}") : {};
-  rmSync(directory, { recursive: true });
-  const { passed = 0, failed = 0, skipped = 0, failedFiles = [] } = counted;
-  // A runner that died counted nothing; its death must not look like success.
-  const deaths = status !== 0 && failed === 0 ? 1 : 0;
-  return { passed, failed: failed + deaths, skipped, failedFiles: failedFiles.map((file) => relative(root, file)) };
+/** Those that take longest begin first, so that none of them is left to run alone at the end. */
+function longestFirst(files) {
+  const units = ["pod-engine", "localapi/large-requests", "localapi/kubectl"];
+  const scenarios = ["restart-proof", "restart-in-cluster", "power-loss", "api-outage", "agent-kill", "node/kubectl"];
+  const long = [...units, ...scenarios, "containerd-kill"];
+  const rank = (file) => long.findIndex((word) => file.includes(word)) + 1 || long.length + 1;
+  return files.toSorted((a, b) => rank(a) - rank(b));
 }
 
 function node(args, options) {

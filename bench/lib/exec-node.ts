@@ -2,7 +2,7 @@ import { CriClient } from "../../src/connections/cri/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import { TestAgent } from "../../test/support/agent.ts";
 import { startContainerd, type TestContainerd } from "../../test/support/containerd.ts";
-import { freePort } from "../../test/support/daemon.ts";
+import { freePort } from "../../test/support/free-port.ts";
 import { type RemoteCommand, remoteCommand } from "../../test/support/spdy.ts";
 
 const open = {

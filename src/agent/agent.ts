@@ -1,18 +1,16 @@
 import { checkSwap, ServiceManager } from "../connections/host/index.ts";
 import { onAbort, TaskScope, unlessAborted } from "../ground/base/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
-import { type NodeApiPorts, runWatchdog, watchdogSetting } from "../node/server/index.ts";
+import { showIdentity } from "../node/metrics/index.ts";
+import { type NodeApiPorts, startWatchdog, watchLog } from "../node/server/index.ts";
 import type { AgentParts } from "./build-agent.ts";
 import type { AgentInputs } from "./inputs.ts";
-import { showIdentity } from "./metrics/index.ts";
 
 /** One step of the start; the order matters, since an error at one hides what comes after. */
 export interface Stage {
   readonly name: string;
   start(): Promise<void>;
 }
-
-const logBlockedMs = 2 * 60_000;
 
 /** The agent as it was built. `run` starts it stage by stage, and stops it in the reverse order. */
 export class Agent {
@@ -21,7 +19,7 @@ export class Agent {
   readonly #listeners: NodeApiPorts;
   readonly #task: AgentInputs["task"];
   readonly #service: ServiceManager;
-  readonly #signsOfLife = new TaskScope();
+  readonly #early = new TaskScope();
   readonly #listening = new TaskScope();
   #claim: Disposable | undefined;
   /** The stage that is being started, or was last. */
@@ -34,7 +32,7 @@ export class Agent {
     this.#task = task;
     this.#service = new ServiceManager(base.process.service.notifySocket, base.log);
     this.stages = [
-      { name: "signs of life", start: () => this.#giveSignsOfLife() },
+      { name: "watchdog", start: () => this.#startWatchdog() },
       { name: "lock file", start: () => base.host.holdLock(base.config, this.#earlyPorts()) },
       { name: "checks", start: () => this.#check() },
       { name: "identity", start: () => this.#showIdentity() },
@@ -48,13 +46,13 @@ export class Agent {
 
   /**
    * Starts the agent, works until `stop` is aborted or somebody else wants the lock file, and stops: loops of the pods,
-   * listeners, runtime, signs of life. Containers are not touched. Rejects when the agent cannot start or a loop it
+   * listeners, runtime, watchdog. Containers are not touched. Rejects when the agent cannot start or a loop it
    * cannot do without dies.
    */
   async run(stop: AbortSignal): Promise<void> {
     const { ending, log } = this.parts.base;
     using _ = onAbort(stop, () => ending.request("asked to stop"));
-    for (const scope of [this.#signsOfLife, this.#listening, this.parts.base.scope]) ending.follow(scope);
+    for (const scope of [this.#early, this.#listening, this.parts.base.scope]) ending.follow(scope);
     try {
       for (const stage of this.stages) await this.#start(stage);
       await ending.reached();
@@ -83,38 +81,29 @@ export class Agent {
     await this.#listening.stop();
     this.parts.base.cri.close();
     this.#claim?.[Symbol.dispose]();
-    await this.#signsOfLife.stop();
+    await this.#early.stop();
   }
 
   /** Answers systemd's watchdog from here on, and tells systemd as soon as the agent is about to end. */
-  async #giveSignsOfLife(): Promise<void> {
+  async #startWatchdog(): Promise<void> {
     const { config, clock, random, log, health, ending, process } = this.parts.base;
-    const scope = this.#signsOfLife;
+    const scope = this.#early;
     const service = this.#service;
     const standalone = config.flags.kubeconfig === "";
     log.info("Starting nodelet", { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, standalone });
     if (!process.isRoot) log.error("The agent needs to run as root", new Error("it does not run as uid 0"));
-    health.watch("log", () =>
-      process.logControl.stalledMs >= logBlockedMs ? { state: "failed", reason: "logging blocked" } : { state: "ok" },
-    );
+    watchLog(health, process.logControl);
     onAbort(ending.signal, () => {
       log.info("Stopping", { why: ending.signal.reason });
       scope.spawn("say stopping", () => service.tell({ stopping: true, status: "Stopping" }));
     });
     if (!config.gates.enabled("SystemdWatchdog")) return;
-    const setting = watchdogSetting(process.service, process.pid);
-    if (typeof setting === "string") log.debug(1, "No watchdog", { why: setting });
-    else if (!service.listens) log.warn("systemd wants signs of life, but NOTIFY_SOCKET is not set; none are sent");
-    else {
-      log.info("Giving systemd signs of life", { everyMs: setting.timeoutMs / 2 });
-      const ports = { health, service, clock, log, random };
-      scope.spawn("watchdog", (signal) => runWatchdog(setting.timeoutMs, ports, signal));
-    }
+    startWatchdog(process.service, process.pid, { health, service, clock, log, random }, scope);
   }
 
   #earlyPorts() {
     const { clock, log, ending } = this.parts.base;
-    return { clock, log, ending, scope: this.#signsOfLife };
+    return { clock, log, ending, scope: this.#early };
   }
 
   async #check(): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { refusal } from "../../test/support/fake-api.ts";
@@ -84,6 +84,19 @@ test("a machine of its own runs manifests, and holds their pods to their limits 
   await whole.until("it is evicted", () =>
     whole.agent.parts.engine.views.pods().some(({ status }) => status?.reason === "Evicted"),
   );
+});
+
+test("a static pod that the node refuses is shown by a mirror, which goes with its manifest", async () => {
+  await using whole = await WholeAgent.start();
+  await whole.until("the node is ready", () => readyOf(whole) === "True");
+  const manifest = join(whole.directory, "manifests", "choosy.json");
+  const spec = { nodeSelector: { nobody: "has-this" }, containers: [{ name: "main", image: "busybox:1" }] };
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "choosy", namespace: "default" }, spec };
+  mkdirSync(join(whole.directory, "manifests"), { recursive: true });
+  writeFileSync(manifest, JSON.stringify(pod));
+  await whole.until("it is refused", () => whole.pod("choosy-node-1")?.status?.reason === "NodeAffinity");
+  rmSync(manifest);
+  await whole.until("its mirror is gone", () => whole.pod("choosy-node-1") === undefined);
 });
 
 describe("a stop in the middle of the start ends it in order", () => {

@@ -1,24 +1,26 @@
 import { ContainerHints } from "../connections/cri/index.ts";
+import { eventsTo, type Recorders } from "../connections/kube/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
 import { LazyStatistics, type NodeApiPorts, noReviews } from "../node/server/index.ts";
+import type { ResizeSettings } from "../pod/registry/index.ts";
 import type { NodeCgroups } from "../pod/resources/index.ts";
-import { crashBackoffOf } from "../pod/workers/index.ts";
-import { buildAdmission, knownServices, runtimeHandlers } from "./admission.ts";
+import { knownServices, runtimeHandlers, swapBytes } from "../pod/runtime/index.ts";
+import { crashBackoffOf, startSlotsFor } from "../pod/workers/index.ts";
 import { Agent } from "./agent.ts";
-import { buildCgroups } from "./cgroups.ts";
-import type { Cluster } from "./cluster.ts";
-import { eventsTo, type Recorders } from "./event-log.ts";
+import { buildAdmission } from "./build-admission.ts";
+import { buildCgroups } from "./build-cgroups.ts";
+import type { Cluster } from "./build-cluster.ts";
+import { buildImages, type ImageParts } from "./build-images.ts";
+import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
+import { buildPodEngine, type PodEngine } from "./build-pod-engine.ts";
+import { buildPodSight, type PodSight } from "./build-pod-sight.ts";
+import { buildSources, type ManifestSources } from "./build-sources.ts";
+import { buildStatistics } from "./build-statistics.ts";
+import { buildUpkeep, type Upkeep } from "./build-upkeep.ts";
+import { buildVolumes, type VolumeParts } from "./build-volumes.ts";
 import { type Foundation, layFoundation } from "./foundation.ts";
-import { buildImages, type ImageParts } from "./images.ts";
 import type { AgentInputs, ClusterInputs } from "./inputs.ts";
-import { buildNodeParts, type NodeParts } from "./node-context.ts";
-import { buildPodEngine, type PodEngine } from "./pod-engine.ts";
-import { buildPodSight, type PodSight } from "./pod-sight.ts";
-import { buildSources, type ManifestSources } from "./sources.ts";
-import { statisticsOf } from "./statistics.ts";
-import { buildUpkeep, type Upkeep } from "./upkeep.ts";
-import { buildVolumes, type VolumeParts } from "./volumes.ts";
 
 /** Every part of the agent. Each exists when the next is built from it; none has begun to work. */
 export interface AgentParts {
@@ -51,7 +53,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const node = buildNodeParts(base, cluster?.known);
   const sources = buildSources(base, { recordEvent: events.pod, hasApi: cluster !== undefined });
   const { sight, hints } = buildSight(base, sources);
-  const runtimeHandlerOf = runtimeHandlers(cluster);
+  const runtimeHandlerOf = runtimeHandlers(cluster?.runtimeClasses);
   const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
   const cgroups = buildCgroups(base, node.context, sight);
   const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
@@ -71,12 +73,13 @@ export function buildAgent(inputs: AgentInputs): Agent {
     legacyLogDir: base.host.containerLogsDir,
     cgroups,
     runtimeHandlerOf,
-    services: knownServices(cluster),
+    services: knownServices(cluster?.services),
     images: images.images,
     recordPodEvent: events.pod,
     recordNodeEvent: events.node,
     onPodsKnown: () => cgroups.wake(),
     settings: engineSettings(base),
+    resizeSettings: resizeSettings(base, node),
   });
   const built = { base, events, cluster, node, sources, sight, images, cgroups, volumes, engine };
   const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, built);
@@ -95,26 +98,36 @@ function joinable(base: Foundation, { parts, connect }: ClusterInputs): Cluster 
 }
 
 function buildSight(base: Foundation, { mux }: ManifestSources) {
-  const { cri, clock, log, metrics, wakes } = base;
+  const { cri, clock, log, metrics, wakes, rootDir } = base;
   const hints = new ContainerHints({
     runtime: cri.runtime,
     containerdEvents: (request, namespace, signal) => cri.containerdEvents(request, namespace, signal),
     clock,
     log: log.named("hints"),
   });
-  return { hints, sight: buildPodSight({ clock, log, runtime: cri.runtime, hints, mux, metrics, wakes }) };
+  return { hints, sight: buildPodSight({ clock, log, runtime: cri.runtime, hints, mux, metrics, wakes, rootDir }) };
 }
 
 function engineSettings({ config, host }: Foundation) {
   const { kubelet, flags } = config;
   return {
     crashBackoff: crashBackoffOf(config),
-    // More at once would only make each of them slower: starting is work of the machine's cores.
-    startSlots: Math.max(2, host.facts.machine.cpus.logical * 2),
+    startSlots: startSlotsFor(host.facts.machine.cpus.logical),
     runtimeRequestTimeoutMs: kubelet.runtimeRequestTimeoutMs,
     minimumContainerAgeMs: flags.minimumContainerTTLDurationMs,
     maxDeadPerContainer: flags.maximumDeadContainersPerContainer,
     maxDeadContainers: flags.maximumDeadContainers,
+  };
+}
+
+function resizeSettings({ config }: Foundation, { context, resources }: NodeParts): ResizeSettings {
+  const { gates, kubelet } = config;
+  return {
+    isEnabled: gates.enabled("InPlacePodVerticalScaling"),
+    pinsCpus: kubelet.cpuManagerPolicy === "static",
+    pinsMemory: kubelet.memoryManagerPolicy === "Static",
+    mayUseSwap: (pod, container) => swapBytes(pod, container, context) > 0n,
+    allocatable: () => resources.allocatable(),
   };
 }
 
@@ -156,7 +169,7 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
     figures: metrics.figures,
     statistics: new LazyStatistics(
       base.scope,
-      () => statisticsOf(base, measured),
+      () => buildStatistics(base, measured),
       () => link.connected !== undefined,
     ),
     reviews:

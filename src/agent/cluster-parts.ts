@@ -1,14 +1,14 @@
 // What only a member of a cluster needs; most machines of one person never load it.
+import { KubeconfigConnection } from "../connections/kube/index.ts";
 import type { Clock } from "../ground/base/index.ts";
 import { systemNetwork } from "../node/object/index.ts";
-import { buildApiPods } from "./api-pods.ts";
-import { buildCluster } from "./cluster.ts";
-import { KubeconfigConnection } from "./cluster-access.ts";
+import { kubeReviews } from "../node/server/index.ts";
+import { buildApiPods } from "./build-api-pods.ts";
+import { buildCluster } from "./build-cluster.ts";
+import { buildNode } from "./build-node.ts";
+import { buildServingCertificate } from "./build-serving-certificate.ts";
+import { buildStorage } from "./build-storage.ts";
 import type { ClusterInputs } from "./inputs.ts";
-import { kubeReviews } from "./kube-reviews.ts";
-import { buildNode } from "./node.ts";
-import { buildServingCertificate } from "./serving-certificate.ts";
-import { buildStorage } from "./storage.ts";
 
 const parts = {
   buildCluster,

@@ -1,12 +1,12 @@
 import { join, normalize } from "node:path";
+import { type RuntimeConnection, RuntimeLink } from "../connections/cri/index.ts";
 import { type Clock, Ledger, type Logger, TaskScope } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
-import type { PodUid } from "../ground/model/index.ts";
+import type { PodLedger, PodStep, PodUid } from "../ground/model/index.ts";
+import { AgentMetrics } from "../node/metrics/index.ts";
 import { Figures, HealthRegistry } from "../node/server/index.ts";
 import { Ending } from "./ending.ts";
-import type { AgentInputs, Host, ProcessFacts, RuntimeConnection } from "./inputs.ts";
-import { AgentMetrics } from "./metrics/index.ts";
-import { RuntimeLink } from "./runtime-link.ts";
+import type { AgentInputs, Host, ProcessFacts } from "./inputs.ts";
 import { Wakes } from "./wakes.ts";
 
 /** What parts of the agent are built on. */
@@ -25,7 +25,7 @@ export interface Foundation {
   readonly wakes: Wakes;
   readonly link: RuntimeLink;
   readonly cri: RuntimeConnection;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly ending: Ending;
   /** Owns the loops of the pods; they run from the stage of that name on. */
   readonly scope: TaskScope;
@@ -53,7 +53,7 @@ export function layFoundation(inputs: AgentInputs): Foundation {
     wakes: new Wakes(),
     cri,
     link: new RuntimeLink(config.kubelet, { cri, clock, log: log.named("cri"), health }),
-    ledger: new Ledger<PodUid>(clock, undefined, metrics.pods.onStep),
+    ledger: new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep),
     ending: new Ending(),
     scope: inputs.scope ?? new TaskScope(),
   };

@@ -1,2 +1,3 @@
 // Builds every part of the agent once, connects them, starts and stops them in stages.
-export { runDaemon, runOnce } from "./daemon.ts";
+export { runDaemon } from "./daemon.ts";
+export { runOnce } from "./run-once.ts";

@@ -1,16 +1,16 @@
-import type { CallReport, CriClient } from "../connections/cri/index.ts";
+import type { RuntimeConnection, RuntimeConnectionPorts } from "../connections/cri/index.ts";
 import type { CgroupLayout, findSystemd, Machine, RunTool, ServiceEnvironment } from "../connections/host/index.ts";
-import type { CertificateFigures, KubeClients, RequestReport } from "../connections/kube/index.ts";
+import type { ApiConnection, ApiConnectionPorts } from "../connections/kube/index.ts";
 import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
 import type { NetworkFacts } from "../node/object/index.ts";
 import type { LogVerbosity, NodeApiPorts } from "../node/server/index.ts";
 import type { CgroupFiles } from "../pod/resources/index.ts";
 import type { ResolvConf } from "../pod/runtime/index.ts";
+import type { RunningPods } from "../pod/status/index.ts";
 import type { NodeVolumePorts, VolumeKind } from "../pod/volumes/index.ts";
 import type { ClusterParts } from "./cluster-parts.ts";
 import type { Ending } from "./ending.ts";
-import type { RunningPods } from "./run-once.ts";
 
 /** Everything the agent is built from. Nothing else reaches outside, so a simulation is a set of other inputs. */
 export interface AgentInputs {
@@ -44,14 +44,6 @@ export interface ProcessFacts {
   /** The body of /configz. */
   readonly configz: () => unknown;
 }
-
-export interface RuntimeConnectionPorts {
-  readonly clock: Clock;
-  readonly onCall: (report: CallReport) => void;
-}
-
-/** The way to the container runtime. Connects by itself; until then calls fail as Unavailable. */
-export type RuntimeConnection = Pick<CriClient, "runtime" | "images" | "containerdEvents" | "health" | "close">;
 
 /** What was read of the machine before the agent was built; none of it changes while the agent runs. */
 export interface HostFacts {
@@ -107,28 +99,4 @@ export interface ClusterInputs {
   readonly parts: ClusterParts;
   readonly network: NetworkFacts;
   readonly connect: (ports: ApiConnectionPorts) => ApiConnection;
-}
-
-export interface ApiConnectionPorts {
-  readonly config: AgentConfig;
-  readonly rootDir: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-  readonly environment: Readonly<Record<string, string>>;
-  /** For metrics: told of requests to the API server at this host. */
-  readonly watchRequests: (host: string) => (report: RequestReport) => void;
-}
-
-/** The way to the API server. */
-export interface ApiConnection {
-  /** Requests reject with NotJoinedError until the connection is open. */
-  readonly clients: Pick<
-    KubeClients,
-    "main" | "events" | "heartbeat" | "server" | "resetHeartbeat" | "replaceConnections"
-  >;
-  /** Of the client certificate; undefined when the agent does not manage it, or before the connection is open. */
-  readonly certificate: CertificateFigures | undefined;
-  /** Finds out where the server is and as whom we may ask, and closes the way when the scope ends. */
-  open(scope: TaskScope): Promise<void>;
 }

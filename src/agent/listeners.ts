@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { TaskScope } from "../ground/base/index.ts";
-import type { AgentConfig } from "../ground/config/index.ts";
+import { type AgentConfig, certDirOf } from "../ground/config/index.ts";
 import { HealthzServer, LocalSocketServer, loadNodeApi, type NodeApiPorts } from "../node/server/index.ts";
-import { certDirOf } from "./directories.ts";
 
 /** Opens what others ask the agent through. Only the healthz port may be taken: it is tried again. */
 export async function openListeners(

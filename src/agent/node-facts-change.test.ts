@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { readResolvConf } from "../pod/runtime/index.ts";
-import { hostDnsReader } from "./node-context.ts";
+import { hostDnsReader, readResolvConf } from "../pod/runtime/index.ts";
 
 test("pods wait for a resolv.conf that is not there yet, and each gets the one of its time", async () => {
   const directory = await mkdtemp(join(tmpdir(), "nodelet-resolv-"));

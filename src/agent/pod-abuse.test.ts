@@ -4,15 +4,15 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { seededRandom } from "../../test/support/seeded-random.ts";
-import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
+import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
 import { does, exitsAfter, ignoresTerm, runsForever } from "../beside/hollow/index.ts";
 import type { IdentifiedPod, PodUid } from "../ground/model/index.ts";
 
 const container = { name: "main", image: "busybox:1" };
 
 /** A node of a cluster that can have no image but one. */
-async function start(): Promise<TestEngine> {
-  const node = await TestEngine.start({ source: "api", runtime: { unknownImages: "absent" } });
+async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
+  const node = await TestEngine.start({ source: "api", runtime: { unknownImages: "absent" }, ...options });
   node.runtime.imageStore.publish({ name: "busybox:1" });
   return node;
 }
@@ -142,8 +142,8 @@ test("a pod that was removed while the agent was away is stopped as its users as
   assert.deepEqual(commands, ["say goodbye"]);
 });
 
-test("a wish for other resources is not shown as granted, neither now nor after a restart", async () => {
-  await using node = await start();
+test("a resize that is refused is not shown as granted, neither now nor after a restart", async () => {
+  await using node = await start({ resizeSettings: { isEnabled: false } });
   const asking = (cpu: string, generation: number): IdentifiedPod =>
     enginePod(
       "web",

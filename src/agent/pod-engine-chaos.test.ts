@@ -130,7 +130,7 @@ async function live(seed: number): Promise<void> {
   await node.drop(...[...wanted.values()].map(({ metadata }) => metadata.uid));
   await node.until("nothing is left", () => node.runtime.sandboxes().length === 0, 300_000, 1_000);
   await node.until("every worker has ended", () => [...node.engine.workers.uids()].length === 0, 300_000, 100);
-  await node.cleanOrphans();
+  await node.cleanOrphanedDirectories();
   assert.deepEqual(node.runtime.containers(), []);
   assert.deepEqual(await readdir(join(node.rootDir, "pods")).catch(() => []), []);
   assert.deepEqual(node.engine.views.pods(), []);

@@ -1,12 +1,12 @@
 import type { RuntimeService } from "../connections/cri/index.ts";
-import type { Clock, Ledger, Logger, TaskScope } from "../ground/base/index.ts";
-import type { PodUid, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
-import type { Admission } from "../pod/registry/index.ts";
+import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { PodLedger, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
+import type { AgentMetrics } from "../node/metrics/index.ts";
+import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
 import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import type { PodSetupPorts } from "../pod/workers/index.ts";
-import type { AgentMetrics } from "./metrics/index.ts";
-import type { PodSight, RuntimeHints } from "./pod-sight.ts";
+import type { PodSetupPorts, ResizerPorts } from "../pod/workers/index.ts";
+import type { PodSight, RuntimeHints } from "./build-pod-sight.ts";
 import type { Wakes } from "./wakes.ts";
 
 /** What the pod engine is built from. */
@@ -17,7 +17,7 @@ export interface PodEngineParts
   > {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly wakes: Wakes;
   readonly sight: PodSight;
   /** Owns the loops of the engine and what it does beside them. */
@@ -30,7 +30,8 @@ export interface PodEngineParts
   readonly admission: Admission;
   readonly context: NodeContext;
   readonly legacyLogDir: string;
-  readonly cgroups: PodSetupPorts["cgroups"];
+  readonly cgroups: PodSetupPorts["cgroups"] & { readonly pods: ResizerPorts["cgroups"] };
+  readonly resizeSettings: ResizeSettings;
   readonly volumes: PodVolumes;
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly metrics: AgentMetrics;

@@ -371,6 +371,12 @@ test("a changed image restarts its container only, whatever the policy; other ed
   await node.until("the new image runs", () => node.container("web", "main").image.includes("busybox:2"), 60_000);
   assert.equal(node.container("web", "side").containerID, containerID);
   assert.ok(node.events.includes("web Killing: Container main definition changed, will be restarted"));
+  const kills = node.engine.ledger.read("web" as PodUid)?.entries.filter(({ step }) => step === "kill") ?? [];
+  const why = "Container main definition changed, will be restarted";
+  assert.deepEqual(
+    kills.map(({ subject, outcome, message }) => ({ subject, outcome, message })),
+    [{ subject: "main", outcome: "ok", message: why }],
+  );
   assert.equal(node.phase("web"), "Running");
 });
 

@@ -1,101 +1,22 @@
-import { type Clock, formatDuration, Pause } from "../ground/base/index.ts";
-import type { Pod, PodUid } from "../ground/model/index.ts";
-import type { LocalViews } from "../node/server/index.ts";
+import { readRunOnceArgs } from "../ground/config/index.ts";
+import { type PodOutcome, waitForPods } from "../pod/status/index.ts";
+import { type DaemonProcess, runDaemon } from "./daemon.ts";
 
-/** The pods as somebody sees them who waits for them. */
-export interface RunningPods {
-  readonly views: LocalViews;
-  /** Every source has said which pods it wants. */
-  sourcesReady(): boolean;
-}
-
-export interface RunOnceOptions {
-  readonly timeoutMs: number;
-  /** The words that remain for the agent itself. */
-  readonly argv: readonly string[];
-}
-
-const defaultTimeoutMs = 5 * 60_000;
-
-/** Takes our own --timeout out of the agent's flags. Undefined: it has no usable value. */
-export function readRunOnceArgs(argv: readonly string[]): RunOnceOptions | undefined {
-  const rest: string[] = [];
-  let timeoutMs = defaultTimeoutMs;
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] ?? "";
-    const value = word === "--timeout" ? argv[++index] : /^--timeout=(.*)$/.exec(word)?.[1];
-    if (value === undefined && word !== "--timeout") {
-      rest.push(word);
-      continue;
-    }
-    timeoutMs = Number(value) * 1000;
-    if (value === undefined || value === "" || !(timeoutMs > 0)) return undefined;
+/**
+ * Starts the pods that the sources name, waits until each runs or has failed, says so and leaves them running. The
+ * exit code is 0 when all of them run or have succeeded.
+ */
+export async function runOnce(daemon: DaemonProcess, stop: AbortSignal): Promise<number> {
+  const options = readRunOnceArgs(daemon.argv);
+  if (options === undefined) {
+    daemon.logWriter.plain("nodelet run-once: --timeout wants a number of seconds above 0\n");
+    return 2;
   }
-  return { timeoutMs, argv: rest };
-}
-
-export interface PodOutcome {
-  readonly pod: string;
-  readonly ok: boolean;
-  readonly text: string;
-}
-
-/** Waits until every pod found runs or has failed; pods that get nowhere count as failed when the time is up. */
-export async function waitForPods(
-  pods: RunningPods,
-  options: { readonly clock: Clock; readonly timeoutMs: number },
-  signal: AbortSignal,
-): Promise<readonly PodOutcome[]> {
-  const { clock, timeoutMs } = options;
-  const pause = new Pause(clock);
-  const unwatch = pods.views.watchPods(() => pause.cutShort());
-  const deadline = clock.monotonic() + timeoutMs;
-  try {
-    for (;;) {
-      signal.throwIfAborted();
-      const found = pods.views.pods();
-      const left = deadline - clock.monotonic();
-      const open = found.filter((pod) => outcomeOf(pod) === undefined);
-      if ((pods.sourcesReady() && open.length === 0) || left <= 0) {
-        return found.map((pod) => outcomeOf(pod) ?? stuck(pod, pods, timeoutMs));
-      }
-      // Sources say nothing when they are through, so look for that too.
-      await pause.wait(Math.min(left, 100), signal);
-    }
-  } finally {
-    unwatch();
-  }
-}
-
-function outcomeOf(pod: Pod): PodOutcome | undefined {
-  const { phase, reason, message } = pod.status ?? {};
-  const name = nameOf(pod);
-  switch (phase) {
-    case "Running":
-      return {
-        pod: name,
-        ok: true,
-        text: `Running${pod.status?.podIP === undefined ? "" : ` at ${pod.status.podIP}`}`,
-      };
-    case "Succeeded":
-      return { pod: name, ok: true, text: "Succeeded" };
-    case "Failed":
-      return {
-        pod: name,
-        ok: false,
-        text: ["Failed", reason, message].filter((part) => part !== undefined).join(": "),
-      };
-    default:
-      return undefined;
-  }
-}
-
-function stuck(pod: Pod, pods: RunningPods, timeoutMs: number): PodOutcome {
-  const blocker = pods.views.ledger(pod.metadata?.uid as PodUid)?.blocker;
-  const why = blocker === undefined ? (pod.status?.phase ?? "not started") : `${blocker.reason}: ${blocker.message}`;
-  return { pod: nameOf(pod), ok: false, text: `not running after ${formatDuration(timeoutMs)}: ${why}` };
-}
-
-function nameOf(pod: Pod): string {
-  return `${pod.metadata?.namespace}/${pod.metadata?.name}`;
+  let outcomes: readonly PodOutcome[] = [];
+  const code = await runDaemon({ ...daemon, argv: options.argv }, stop, async (pods, signal) => {
+    outcomes = await waitForPods(pods, { clock: daemon.clock, timeoutMs: options.timeoutMs }, signal);
+    for (const { pod, text } of outcomes) daemon.print(`${pod}: ${text}\n`);
+    if (outcomes.length === 0) daemon.print("no pod was found\n");
+  });
+  return code === 0 && (outcomes.length === 0 || outcomes.some(({ ok }) => !ok)) ? 1 : code;
 }

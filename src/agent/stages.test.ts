@@ -4,11 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { checkSwap } from "../connections/host/index.ts";
+import { checkSwap, dataDirectories, holdLockFile } from "../connections/host/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../ground/base/index.ts";
-import { dataDirectories } from "./directories.ts";
 import { Ending } from "./ending.ts";
-import { holdLockFile } from "./lock-file.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-stages-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -48,10 +46,10 @@ test("ending: a task that fails is a failure, a scope that is stopped is nothing
   assert.equal(ending.signal.aborted, false);
   await using failing = new TaskScope();
   ending.follow(failing);
-  failing.spawn("door", async () => {
+  failing.spawn("listener", async () => {
     throw new Error("broke");
   });
-  await assert.rejects(ending.reached(), /task "door" failed/);
+  await assert.rejects(ending.reached(), /task "listener" failed/);
 });
 
 test("lock file: exit on contention needs one", async () => {

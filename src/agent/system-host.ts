@@ -1,10 +1,13 @@
 import {
   claimDirectory,
+  containerLogsDir,
   ensureDirectory,
   findSystemd,
+  holdLockFile,
   isAppArmorEnabled,
   isSelinuxEnabled,
   nodeAddresses,
+  prepareDirectories,
   readCgroupLayout,
   readFileSystem,
   readHugePageSizes,
@@ -13,15 +16,13 @@ import {
   readPidLimit,
   readSwaps,
   runTool,
+  tuneOwnProcess,
 } from "../connections/host/index.ts";
 import { canControlSwap, kernelCgroupFiles } from "../pod/resources/index.ts";
 import { readResolvConf, readThermalThrottlePaths } from "../pod/runtime/index.ts";
 import { nodeKinds } from "../pod/volumes/index.ts";
-import { containerLogsDir, prepareDirectories } from "./directories.ts";
 import type { Host, HostFacts } from "./inputs.ts";
 import { openListeners } from "./listeners.ts";
-import { holdLockFile } from "./lock-file.ts";
-import { tuneOwnProcess } from "./own-process.ts";
 
 async function readHostFacts(): Promise<HostFacts> {
   const [machine, cgroups, hugePages, hugePageSizes, thermalThrottlePaths, selinuxEnabled, appArmorEnabled, pidLimit] =

@@ -20,6 +20,8 @@ export class Wakes {
   readonly volumes = new Topic();
   /** A fact that the Node's status shows has changed. */
   readonly node = new Topic();
+  /** No source wants the pod and nobody works on it any more, whether or not it ever ran. */
+  readonly left = new Topic<[uid: PodUid]>();
   /** Nothing of the pod is left on the node. */
   readonly gone = new Topic<[uid: PodUid]>();
 }

@@ -1,4 +1,5 @@
 // Requests of all kinds, right and wrong, by both versions of HTTP, of clients that stay and clients that leave.
+
 import assert from "node:assert/strict";
 import type { EventEmitter } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -10,6 +11,7 @@ import { connect as connectTls } from "node:tls";
 import { startLocalApi } from "../../src/beside/localapi/index.ts";
 import { type Logger, silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import { type ApiAccess, ApiClient, accessOf, at } from "../contract/api/client.ts";
+import { until } from "../support/until.ts";
 import { type FuzzRandom, type FuzzRun, fuzzTest, patienceMs } from "./fuzzing.ts";
 import { openDescriptors } from "./leaks.ts";
 
@@ -221,7 +223,12 @@ async function byHttp1(access: ApiAccess, asked: Asked, random: FuzzRandom): Pro
 }
 
 async function byHttp2(session: ClientHttp2Session, asked: Asked, random: FuzzRandom): Promise<number> {
-  const stream = session.request({ ":method": asked.method, ":path": asked.path, ...asked.headers });
+  // Node takes GET, HEAD and DELETE for requests without a body, and a stream that gets one all the same stops reading:
+  // the rest of an answer larger than its window would never come.
+  const stream = session.request(
+    { ":method": asked.method, ":path": asked.path, ...asked.headers },
+    { endStream: false },
+  );
   stream.on("error", () => {});
   let code = 0;
   const closed = closing(stream, `HTTP/2 ${described(asked)}`, () => ({
@@ -299,8 +306,7 @@ fuzzTest(
         await using api = await start();
         const [admin, node] = [accessOf(await api.adminKubeconfig()), accessOf(await api.nodeKubeconfig("n1"))];
         await Promise.all([admin, admin, admin, node].map((access) => ask(access, run, codes)));
-        await systemClock.sleep(50, new AbortController().signal);
-        await until(() => api.watcherCount === 0, "no watcher is left");
+        await until("no watcher is left", () => api.watcherCount === 0);
         assert.ok(!api.failed.aborted, String(api.failed.reason));
         using client = new ApiClient(admin);
         shown = await everything(client);
@@ -314,21 +320,13 @@ fuzzTest(
         using client = new ApiClient(accessOf(await api.adminKubeconfig()));
         assert.deepEqual(await everything(client), shown);
       }
-      await until(() => openDescriptors() <= before + 2, "no file or socket is left");
+      await until("no file or socket is left", () => openDescriptors() <= before + 2);
     } finally {
       await rm(dir, { recursive: true });
     }
   },
   { standstillMs: 1_000 },
 );
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = systemClock.monotonic() + patienceMs;
-  while (!condition()) {
-    assert.ok(systemClock.monotonic() < deadline, `it never came to be that ${what}`);
-    await systemClock.sleep(20, new AbortController().signal);
-  }
-}
 
 /** All objects by kind, but for what each start makes anew. */
 async function everything(client: ApiClient): Promise<unknown> {

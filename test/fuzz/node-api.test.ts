@@ -11,7 +11,7 @@ import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import type { ObservedPod, Pod } from "../../src/ground/model/index.ts";
 import { logQuery } from "../../src/node/server/api/log-query.ts";
 import { nodeApiMounts } from "../../src/node/server/api/node-api.ts";
-import type { Mount } from "../../src/node/server/api/router.ts";
+import type { ApiMount } from "../../src/node/server/api/router.ts";
 import { systemLogsService } from "../../src/node/server/api/system-logs.ts";
 import { Figures } from "../../src/node/server/figures.ts";
 import { containerLogsService } from "../../src/node/server/logs/container-logs.ts";
@@ -103,7 +103,7 @@ async function clean(what: string, isSo: () => boolean): Promise<void> {
   }
 }
 
-function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWriter, url: string): readonly Mount[] {
+function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWriter, url: string): readonly ApiMount[] {
   const root = join(directory, "log");
   mkdirSync(join(root, "sub"), { recursive: true });
   writeFileSync(join(root, "big"), Buffer.alloc(3_000_000, "0123456789\n"));

@@ -5,13 +5,12 @@ import { existsSync } from "node:fs";
 import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HeldDirectory, removeTree } from "../../src/connections/host/index.ts";
+import { countFiles, HeldDirectory, removeTree } from "../../src/connections/host/index.ts";
 import { giveToGroup } from "../../src/pod/volumes/content/give-to-group.ts";
-import { countBelow } from "../../src/pod/volumes/stats/disk-usage.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 
 const never = new AbortController().signal;
-const alone = { signal: never, turn: async () => {} };
+const whole = { depth: "all" } as const;
 const silent = { onFiles() {}, onProblem() {} };
 const ownership = { gid: 4321, readOnly: false, policy: "Always" } as const;
 const asRoot = process.getuid?.() === 0;
@@ -25,7 +24,7 @@ fuzzTest("trees of any names and shapes: counted as du does, given to a group, r
     for (let turn = 0; run.goesOn(); turn++) {
       const root = join(base, `tree-${turn}`);
       await makeTree(root, outside, run.random);
-      assert.deepEqual(await countBelow(root, alone), du(root));
+      assert.deepEqual(await countFiles(root, whole, never), du(root));
       if (asRoot) {
         await giveToGroup(root, ownership, silent, never);
         await assertGiven(root);
@@ -47,7 +46,7 @@ async function whileItChanges(root: string, random: FuzzRandom): Promise<void> {
   const child = disturb(root);
   try {
     for (let look = 0; look < 3 + random.below(5); look++) {
-      await countBelow(root, alone);
+      await countFiles(root, whole, never);
       if (asRoot) await giveToGroup(root, ownership, silent, never).catch(isPassing);
     }
   } finally {
@@ -121,10 +120,10 @@ function below(path: string, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${path}/`), name]);
 }
 
-function du(path: string): { bytes: bigint; inodes: bigint } {
+function du(path: string): { bytes: number; inodes: number } {
   const ask = (flag: string) =>
-    BigInt(execFileSync("du", ["-s", "-x", flag, path], { encoding: "utf8" }).split("\t")[0] ?? "0");
-  return { bytes: ask("-k") * 1024n, inodes: ask("--inodes") };
+    Number(execFileSync("du", ["-s", "-x", flag, path], { encoding: "utf8" }).split("\t")[0] ?? "0");
+  return { bytes: ask("-k") * 1024, inodes: ask("--inodes") };
 }
 
 async function assertGiven(root: string): Promise<void> {

@@ -21,7 +21,7 @@ test("200 bad manifests among good ones, and good ones that turn bad", async (t)
   await agent.until("zz-last", "ready", isReady);
   await eventually(
     async () => {
-      const complaints = await node.logged('"Bad manifest"');
+      const complaints = await node.logged('"Invalid manifest"');
       return spoilt.every(({ name, field }) => {
         const file = `file="${join(agent.manifests, `${name}.yaml`)}"`;
         return complaints.some((line) => line.includes(file) && line.includes(`field="${field}"`));
@@ -30,7 +30,7 @@ test("200 bad manifests among good ones, and good ones that turn bad", async (t)
     "every bad manifest is named with its file and field",
     30_000,
   );
-  for (const line of await node.logged('"Bad manifest"')) assert.match(line, /problem="[^"]{5,}/);
+  for (const line of await node.logged('"Invalid manifest"')) assert.match(line, /problem="[^"]{5,}/);
   const { healthy, report } = await agent.client.health(AbortSignal.timeout(5_000));
   assert.ok(healthy, "bad input is no illness of the agent");
   for (const { name } of spoilt) assert.ok(report.includes(`${name}.yaml`), `${name} is missing in the health report`);
@@ -52,8 +52,8 @@ test("200 bad manifests among good ones, and good ones that turn bad", async (t)
   await agent.applyText("two", "{ this is : [ no manifest");
   await agent.applyText("three", "");
   await node.untilLogged("FailedValidation", "one-test-node_default", "keeping its last good version");
-  await node.untilLogged('"Bad manifest"', "/two.yaml");
-  await node.untilLogged('"Bad manifest"', "/three.yaml");
+  await node.untilLogged('"Invalid manifest"', "/two.yaml");
+  await node.untilLogged('"Invalid manifest"', "/three.yaml");
   for (const name of names) await same(name);
 
   await agent.kill9();

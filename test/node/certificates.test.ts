@@ -9,7 +9,7 @@ import type { CertificateSigningRequest } from "../../src/ground/model/index.ts"
 import { eventually, isReady } from "../support/agent.ts";
 import { ApiCluster } from "../support/api-cluster.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
-import { freePort } from "../support/daemon.ts";
+import { freePort } from "../support/free-port.ts";
 import { untilTold } from "../support/raw-runtime.ts";
 
 describe("certificates signed by the API server", { timeout: 240_000 }, () => {

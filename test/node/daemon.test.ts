@@ -7,8 +7,9 @@ import { request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DaemonHome, freePort, nodelet } from "../support/daemon.ts";
+import { DaemonHome, nodelet } from "../support/daemon.ts";
 import { DatagramReceiver } from "../support/datagram-receiver.ts";
+import { freePort } from "../support/free-port.ts";
 import { serveFakeRuntime } from "../support/served-runtime.ts";
 
 const runtimeIs = (state: RegExp, text: string | undefined): boolean => state.test(text ?? "");
@@ -147,7 +148,7 @@ test("the API of the node, with a certificate of its own, for whom the configura
   const shut = home.start();
   await shut.until("the API is open", () => shut.stderr.includes('"Started to listen"'));
   assert.deepEqual(await askApi(home.apiPort, "/pods"), { status: 401, text: "Unauthorized" });
-  assert.match(shut.stderr, /lets nobody in/);
+  assert.match(shut.stderr, /refuses every request/);
 });
 
 test("an API port in use ends the agent with 1", async () => {

@@ -29,12 +29,23 @@ describe("hooks", { concurrency: 6 }, () => {
 
   const write = (words: string): { command: string[] } => ({ command: ["sh", "-c", `echo ${words} >> /trace/words`] });
   const seconds = "$(cut -d. -f1 /proc/uptime)";
-  /** Writes down when it is told to end, and ends. */
+  /** Writes down when it is told to end, and ends; ready when it would hear of it. */
   const lasting = (trace: Trace, name: string, more: Partial<Container> = {}): Container =>
-    node.shell(name, `trap 'echo ${name} ends ${seconds} >> /trace/words; exit 0' TERM; sleep 1d & wait`, {
+    node.shell(name, `trap 'echo ${name} ends ${seconds} >> /trace/words; exit 0' TERM; echo > /up; sleep 1d & wait`, {
       volumeMounts: [trace.mount],
+      readinessProbe: { exec: { command: ["test", "-e", "/up"] }, periodSeconds: 1 },
       ...more,
     });
+  /** A container without a probe is ready as soon as it runs, before its first command has. */
+  const untilWritten = (trace: Trace, count: number): Promise<readonly string[]> =>
+    eventually(
+      async () => {
+        const words = await trace.words();
+        return words.length === count ? words : undefined;
+      },
+      `${count} lines are written`,
+      60_000,
+    );
 
   test("postStart by command: later containers wait for it", async () => {
     const trace = await node.trace("post-exec");
@@ -45,7 +56,7 @@ describe("hooks", { concurrency: 6 }, () => {
       containers: [lasting(trace, "first", { lifecycle: { postStart: { exec: hook } } }), second],
     });
     await node.agent.until("post-exec", "ready", isReady);
-    assert.deepEqual(await trace.words(), ["hook", "second"]);
+    assert.deepEqual(await untilWritten(trace, 2), ["hook", "second"]);
   });
 
   test("postStart by HTTP: any answer will do", async () => {
@@ -57,30 +68,15 @@ describe("hooks", { concurrency: 6 }, () => {
   });
 
   test("postStart by sleep", async () => {
-    const trace = await node.trace("post-sleep");
+    const first = node.server("first", { lifecycle: { postStart: { sleep: { seconds: 2 } } } });
     await node.agent.apply("post-sleep", {
       terminationGracePeriodSeconds: 5,
-      volumes: [trace.volume],
-      containers: [
-        node.shell("first", `echo ${seconds} >> /trace/words; sleep 1d`, {
-          volumeMounts: [trace.mount],
-          lifecycle: { postStart: { sleep: { seconds: 2 } } },
-        }),
-        node.shell("second", `echo ${seconds} >> /trace/words; sleep 1d`, { volumeMounts: [trace.mount] }),
-      ],
+      containers: [first, node.server("second")],
     });
-    await node.agent.until("post-sleep", "ready", isReady);
-    // A container is ready as soon as it runs, before its first command has.
-    const words = await eventually(
-      async () => {
-        const found = await trace.words();
-        return found.length === 2 ? found : undefined;
-      },
-      "both have written",
-      10_000,
-    );
-    const [first = 0, second = 0] = words.map(Number);
-    assert.ok(second - first >= 1, `the second container started ${second - first} s after the first`);
+    const pod = await node.agent.until("post-sleep", "ready", isReady);
+    const startOf = async (name: string): Promise<number> => Number((await node.instances(pod, name))[0]?.startedAt);
+    const laterMs = ((await startOf("second")) - (await startOf("first"))) / 1e6;
+    assert.ok(laterMs >= 2_000, `the second container started ${laterMs} ms after the first`);
   });
 
   for (const [kind, postStart, complaint] of [
@@ -186,6 +182,7 @@ describe("hooks", { concurrency: 6 }, () => {
     const trace = await node.trace("pre-fails");
     const preStop = { exec: { command: ["false"] } };
     await node.agent.apply("pre-fails", {
+      terminationGracePeriodSeconds: 20,
       volumes: [trace.volume],
       containers: [lasting(trace, "main", { lifecycle: { preStop } })],
     });

@@ -9,13 +9,13 @@ import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import type { Secret } from "../../src/ground/model/index.ts";
 import {
   CredentialPlugin,
-  Credentials,
   ImageAccess,
   ImageError,
   ImagePuller,
   type ImageRequest,
   loadCredentialProviders,
   NodeCredentials,
+  PullCredentials,
   PullRecords,
 } from "../../src/pod/images/index.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
@@ -75,7 +75,7 @@ async function startNode(
       images: cri.images,
       clock,
       access,
-      credentials: new Credentials(
+      credentials: new PullCredentials(
         new NodeCredentials({ rootDir, workDir: rootDir, homeDir: undefined }, { clock, log }),
         plugins,
       ),
@@ -177,7 +177,7 @@ test("a password in the node's file, in the newer and the older form", async () 
   ] as const) {
     const rootDir = await mkdtemp(join(work, "root-"));
     await writeFile(join(rootDir, file), JSON.stringify(content));
-    const credentials = new Credentials(
+    const credentials = new PullCredentials(
       new NodeCredentials({ rootDir, workDir: rootDir, homeDir: undefined }, { clock, log }),
       [],
     );

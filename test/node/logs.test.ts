@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { eventually, TestAgent } from "../support/agent.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
-import { freePort } from "../support/daemon.ts";
+import { freePort } from "../support/free-port.ts";
 
 const maxFiles = 3;
 const lines = 12_000;
@@ -107,7 +107,7 @@ describe("logs of real containers", { timeout: 200_000 }, () => {
       return restartCount === 1 && state?.running !== undefined;
     });
     assert.deepEqual(await ask("crasher", "?previous=true"), { status: 200, text: "first\n" });
-    await eventually(async () => (await ask("crasher", "")).text === "second\n", "its own log", 20_000);
+    await eventually(async () => (await ask("crasher", "")).text === "second\n", "its own log", 60_000);
     const missing = await ask("talker", "?previous=true");
     const complaint = 'previous terminated container "main" in pod "talker-test-node" not found';
     assert.deepEqual([missing.status, missing.text], [400, complaint]);

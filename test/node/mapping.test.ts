@@ -1,4 +1,5 @@
 // What pods ask for, seen from inside containers that a real runtime made from our descriptions.
+
 import assert from "node:assert/strict";
 import { access, mkdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,6 +29,7 @@ import {
 } from "../../src/pod/runtime/index.ts";
 import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
+import { until } from "../support/until.ts";
 
 const signal = new AbortController().signal;
 
@@ -64,6 +66,7 @@ describe("descriptions made real by containerd", () => {
       activePods: () => [],
       arePodsKnown: () => true,
       hasExclusiveCpus: () => false,
+      isSettled: () => true,
     });
     await cgroups.createTiers();
   });
@@ -313,9 +316,7 @@ describe("descriptions made real by containerd", () => {
     try {
       const id = pod.ids.get("app") ?? "";
       const log = join(podLogDirectory(pod.context, pod.pod), "app/0.log");
-      for (let tries = 0; tries < 100 && !(await readFile(log, "utf8")).includes("hello"); tries++) {
-        await systemClock.sleep(20, signal);
-      }
+      await until("the container has spoken", async () => (await readFile(log, "utf8")).includes("hello"));
       assert.match(await readFile(log, "utf8"), / stdout F hello\n/);
       const { podLogsDir } = pod.context;
       await linkLegacyLog(

@@ -135,10 +135,10 @@ describe("images", { concurrency: 6 }, () => {
     await node.agent.apply("hangs", { containers: [server(`${silentHost}/never/answers:1`)] });
     await node.untilLogged("hangs-test-node", 'reason="Pulling"');
     await node.agent.apply("present", { containers: [node.server("main")] });
-    await node.agent.until("present", "ready", isReady, 20_000);
+    await node.agent.until("present", "ready", isReady, 60_000);
     const pod = await node.agent.pod("hangs");
     assert.equal(pod?.status?.phase, "Pending");
     await node.agent.remove("hangs");
-    await node.agent.untilGone("hangs", 20_000);
+    await node.agent.untilGone("hangs", 45_000);
   });
 });

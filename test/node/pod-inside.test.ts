@@ -1,13 +1,15 @@
 // What pods ask of the node, seen from inside their containers: names, variables, users, namespaces, limits, logs.
+
 import assert from "node:assert/strict";
 import { access, mkdir, readFile, readlink, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { readCgroupLayout } from "../../src/connections/host/index.ts";
 import type { Container, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { isReady } from "../support/agent.ts";
+import { freePort } from "../support/free-port.ts";
 import { makeImage } from "../support/images.ts";
 import { idOf, statusOf, TestNode } from "../support/test-node.ts";
 
@@ -307,15 +309,6 @@ describe("inside of pods", { concurrency: 6 }, () => {
     await assert.rejects(readFile(path), /ENOENT/);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
 
 /** As a browser would ask, but without following anything. */
 async function fetched(host: string, port: number): Promise<string> {

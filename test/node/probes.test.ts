@@ -8,6 +8,7 @@ import { targetOf } from "../../src/pod/probes/target.ts";
 import { execThrough } from "../../src/pod/runtime/index.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { type RawPod, runRawPod } from "../support/raw-pod.ts";
+import { until } from "../support/until.ts";
 
 const never = new AbortController().signal;
 const container: Container = {
@@ -32,9 +33,7 @@ describe("probes of a real container", () => {
     const settings = { concurrency: 2, runtimeTimeoutMs: 120_000 };
     run = probeRunner(execThrough(client.runtime), systemClock, settings);
     const listening = () => probe({ httpGet: { port: "http", path: "/" } });
-    for (let tries = 0; tries < 100 && (await listening()).type !== "success"; tries++) {
-      await systemClock.sleep(50, never);
-    }
+    await until("the server listens", async () => (await listening()).type === "success");
   });
   after(async () => {
     client?.close();

@@ -1,25 +1,14 @@
 // An agent that is started again in a cluster leaves every pod as it is, whatever pods ask of their node, and also when
 // the API server is away at that moment.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { resources } from "../../src/connections/kube/index.ts";
-import { systemClock } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
-import { eventually, isReady } from "../support/agent.ts";
-import { ApiCluster } from "../support/api-cluster.ts";
-import { startContainerd, type TestContainerd } from "../support/containerd.ts";
+import { answerMs, eventually, isReady } from "../support/agent.ts";
+import { clusterForTests } from "../support/cluster-for-tests.ts";
 import { untilTold } from "../support/raw-runtime.ts";
 
-let containerd: TestContainerd;
-let cluster: ApiCluster;
-before(async () => {
-  containerd = await startContainerd();
-  cluster = await ApiCluster.start(containerd);
-});
-after(async () => {
-  await cluster?.[Symbol.asyncDispose]();
-  await containerd?.[Symbol.asyncDispose]();
-});
+const here = clusterForTests();
 
 const terms = (term: object): Partial<PodSpec> => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
@@ -37,20 +26,14 @@ const names = [...Object.keys(kinds), staticName];
 
 const server = () => ({
   name: "main",
-  image: containerd.images.busybox,
+  image: here.containerd.images.busybox,
   command: [...untilTold],
   readinessProbe: { exec: { command: ["true"] }, periodSeconds: 1 },
 });
 
 async function label(disk: string | null): Promise<void> {
   const patch = { type: "strategic", body: { metadata: { labels: { disk } } } } as const;
-  await cluster.admin.patch(resources.nodes, { name: "test-node" }, patch, AbortSignal.timeout(10_000));
-}
-
-/** As the agent itself shows it, API or not. */
-async function local(name: string): Promise<Pod | undefined> {
-  const pods = await cluster.agent.client.pods(AbortSignal.timeout(5_000));
-  return pods.find(({ metadata }) => metadata?.name === name);
+  await here.cluster.admin.patch(resources.nodes, { name: "test-node" }, patch, AbortSignal.timeout(answerMs));
 }
 
 /** What must stay the same: containers, counts, and since when the pod is ready. */
@@ -65,17 +48,21 @@ function identity(pod: Pod | undefined): unknown {
 }
 
 async function identities(): Promise<unknown> {
-  return Promise.all(names.map(async (name) => [name, identity(await local(name))]));
+  return Promise.all(names.map(async (name) => [name, identity(await here.cluster.local(name))]));
 }
 
 async function settled(): Promise<void> {
   for (const name of names) {
-    await eventually(async () => isReady((await local(name)) ?? {}), `${name} is known as ready again`, 60_000);
+    await eventually(
+      async () => isReady((await here.cluster.local(name)) ?? {}),
+      `${name} is known as ready again`,
+      60_000,
+    );
   }
 }
 
 test("kills, stops, outages and lost labels: every container stays", { timeout: 280_000 }, async () => {
-  const { agent, outage } = cluster;
+  const { agent, outage } = here.cluster;
   await eventually(
     async () =>
       label("ssd").then(
@@ -85,10 +72,11 @@ test("kills, stops, outages and lost labels: every container stays", { timeout: 
     "the Node is there",
     60_000,
   );
-  for (const [name, spec] of Object.entries(kinds)) await cluster.create(name, { ...spec, containers: [server()] });
+  for (const [name, spec] of Object.entries(kinds))
+    await here.cluster.create(name, { ...spec, containers: [server()] });
   await agent.apply("static", { ...selecting, containers: [server()] });
-  for (const name of names) await cluster.until(name, "ready", isReady);
-  await using watched = await cluster.watch();
+  for (const name of names) await here.cluster.until(name, "ready", isReady);
+  await using watched = await here.cluster.watch();
   const before = await identities();
   const same = async (when: string): Promise<void> => {
     await settled();
@@ -104,11 +92,13 @@ test("kills, stops, outages and lost labels: every container stays", { timeout: 
   await agent.launch();
   await same("after a stop");
 
+  const judgements = await here.cluster.judgementsWithoutApi();
   await outage.begin();
   await agent.kill9();
   await agent.launch();
   await same("without the API, static pods at once and those of the API from the list on disk");
-  await systemClock.sleep(15_000, AbortSignal.timeout(20_000));
+  const isJudgedAgain = async (): Promise<boolean> => (await here.cluster.judgementsWithoutApi()) > judgements;
+  await eventually(isJudgedAgain, "the pods are judged without the API", 60_000);
   await same("when the API has stayed away");
   await outage.end();
   await same("with the API again");
@@ -117,20 +107,20 @@ test("kills, stops, outages and lost labels: every container stays", { timeout: 
   await label(null);
   await agent.launch();
   await same("although a label is gone");
-  await cluster.create("late", { ...selecting, containers: [server()] });
-  const refused = await cluster.until("late", "refused", ({ status }) => status?.phase === "Failed");
+  await here.cluster.create("late", { ...selecting, containers: [server()] });
+  const refused = await here.cluster.until("late", "refused", ({ status }) => status?.phase === "Failed");
   assert.equal(refused.status?.reason, "NodeAffinity");
 
   // What was deleted while the agent had no API goes when it has; what is new comes.
   await outage.begin();
   await agent.kill9();
-  await cluster.delete("plain", 1);
-  await cluster.create("new", { containers: [server()] });
+  await here.cluster.delete("plain", 1);
+  await here.cluster.create("new", { containers: [server()] });
   await agent.launch();
-  await eventually(async () => isReady((await local("plain")) ?? {}), "the deleted one runs on", 60_000);
+  await eventually(async () => isReady((await here.cluster.local("plain")) ?? {}), "the deleted one runs on", 60_000);
   await outage.end();
-  await cluster.untilGone("plain");
-  await cluster.until("new", "ready", isReady);
+  await here.cluster.untilGone("plain");
+  await here.cluster.until("new", "ready", isReady);
 
   for (const name of names) {
     const phases = new Set(watched.versions(name).map(({ status }) => status?.phase));
@@ -138,10 +128,10 @@ test("kills, stops, outages and lost labels: every container stays", { timeout: 
     const flips = name === "plain" ? [] : watched.versions(name).filter((pod) => !isReady(pod));
     assert.equal(flips.length, 0, `${name} was always ready`);
   }
-  for (const name of [...Object.keys(kinds), "late", "new"]) await cluster.delete(name, 0).catch(() => undefined);
+  for (const name of [...Object.keys(kinds), "late", "new"]) await here.cluster.delete(name, 0).catch(() => undefined);
   await agent.remove("static");
   await eventually(
-    async () => (await agent.client.pods(AbortSignal.timeout(5_000))).length === 0,
+    async () => (await agent.client.pods(AbortSignal.timeout(answerMs))).length === 0,
     "all are gone",
     60_000,
   );

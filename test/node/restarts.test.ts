@@ -60,7 +60,7 @@ describe("restarts", { concurrency: 8 }, () => {
   });
 
   test("a crashing container: the first restart at once, the second not before 10 s, said so meanwhile", async () => {
-    await node.agent.apply("crash", { containers: [node.shell("main", "sleep 1; exit 4")] });
+    await node.agent.apply("crash", { containers: [node.shell("main", "sleep 3; exit 4")] });
     const first = await node.agent.until("crash", "first restart", (pod) => {
       const { restartCount, state } = statusOf(pod, "main");
       return restartCount === 1 && state?.running !== undefined;

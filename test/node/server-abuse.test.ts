@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { systemClock } from "../../src/ground/base/index.ts";
 import { eventually } from "../support/agent.ts";
-import { type Daemon, DaemonHome, freePort } from "../support/daemon.ts";
+import { type Daemon, DaemonHome } from "../support/daemon.ts";
+import { freePort } from "../support/free-port.ts";
+import { openFiles, rssMb } from "../support/process-figures.ts";
 import { RawClient, type RawPlace, rawAnswer } from "../support/raw-client.ts";
 import { serveFakeRuntime } from "../support/served-runtime.ts";
 
@@ -34,16 +35,12 @@ describe("abuse of the node's API", { timeout: 200_000 }, () => {
     await agent.until("it had started", () => agent.stderr.includes('"Started nodelet"'));
     await agent.until("the API listens", async () => (await health()) === 200);
     for (let round = 0; round < 50; round++) await health();
-    quiet = { files: openFiles(), rssMb: rssMb() };
+    quiet = { files: openFiles(agent.pid), rssMb: rssMb(agent.pid) };
   });
   after(async () => {
     await home?.[Symbol.asyncDispose]();
     await runtime?.[Symbol.asyncDispose]();
   });
-
-  const openFiles = (): number => readdirSync(`/proc/${agent.pid}/fd`).length;
-  const rssMb = (): number =>
-    Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${agent.pid}/status`, "utf8"))?.[1]) / 1024;
 
   /** As kube-apiserver would ask while the abuse goes on. */
   async function health(): Promise<number> {
@@ -61,8 +58,8 @@ describe("abuse of the node's API", { timeout: 200_000 }, () => {
   async function isAsBefore(): Promise<void> {
     assert.equal(await health(), 200);
     assert.equal(await agent.healthz(), "ok");
-    await eventually(async () => openFiles() <= quiet.files + 3, "connections are closed", 60_000);
-    const grown = rssMb() - quiet.rssMb;
+    await eventually(async () => openFiles(agent.pid) <= quiet.files + 3, "connections are closed", 60_000);
+    const grown = rssMb(agent.pid) - quiet.rssMb;
     assert.ok(grown < 80, `the agent grew by ${grown.toFixed(1)} MB`);
   }
 
@@ -74,7 +71,7 @@ describe("abuse of the node's API", { timeout: 200_000 }, () => {
     const slow = await Promise.all(
       Array.from({ length: 40 }, (_, index) => RawClient.open(index % 2 ? plain : secure)),
     );
-    const grown = rssMb() - quiet.rssMb;
+    const grown = rssMb(agent.pid) - quiet.rssMb;
     assert.ok(grown < 100, `the agent grew by ${grown.toFixed(1)} MB`);
     let open = slow.length;
     for (const client of slow) void client.closed.then(() => open--);
@@ -97,7 +94,7 @@ describe("abuse of the node's API", { timeout: 200_000 }, () => {
       sockets.push(socket);
       if (index % 100 === 99) assert.equal(await health(), 200);
     }
-    await eventually(async () => openFiles() >= quiet.files + count * 0.9, "they are open", 30_000);
+    await eventually(async () => openFiles(agent.pid) >= quiet.files + count * 0.9, "they are open", 30_000);
     return sockets;
   }
 

@@ -7,8 +7,8 @@ import { after, before, describe, test } from "node:test";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { ContainerStats, Summary } from "../../src/node/server/stats/summary-types.ts";
 import { eventually } from "../support/agent.ts";
-import { freePort } from "../support/daemon.ts";
 import { metricValue, parseExposition, seriesOf, shrunkCounters } from "../support/exposition.ts";
+import { freePort } from "../support/free-port.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const mebibyte = 1024 * 1024;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { systemClock } from "../../src/ground/base/index.ts";
 import { eventually, TestAgent } from "../support/agent.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
-import { freePort } from "../support/daemon.ts";
+import { freePort } from "../support/free-port.ts";
+import { bytesRead, openFiles, rssMb } from "../support/process-figures.ts";
 import { remoteCommand, SpdyConnection, type UpgradeTarget, upgrade } from "../support/spdy.ts";
 import { ChannelSocket } from "../support/websocket.ts";
 
@@ -80,7 +80,15 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     const command = await remoteCommand(execTarget(["sh", "-c", "dd if=/dev/zero bs=1M count=200"]));
     using _ = command.connection;
     command.connection.socket.pause();
-    await systemClock.sleep(2_000, never);
+    // All buffers on the way are full when the agent reads no more.
+    let passed = -1;
+    const isHeldUp = async (): Promise<boolean> => {
+      const before = passed;
+      passed = bytesRead(agent.pid);
+      await systemClock.sleep(500, never);
+      return before === passed;
+    };
+    await eventually(isHeldUp, "the writer is held up", 60_000);
     const grown = rssMb(agent.pid) - rssBefore;
     assert.ok(grown < 40, `the agent grew by ${grown} MB`);
     command.connection.socket.resume();
@@ -94,7 +102,7 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     const script = `first=$(stty size); echo $first; ${resized}; stty size; read answer; echo $answer`;
     const command = await remoteCommand(execTarget(["sh", "-c", script], flags), { stdin: true, tty: true });
     using _ = command.connection;
-    await eventually(async () => command.stdout.text.includes("\r\n"), "the first size", 20_000);
+    await eventually(async () => command.stdout.text.includes("\r\n"), "the first size", 60_000);
     await command.resize?.write('{"Width":123,"Height":45}');
     await command.stdin?.write("typed\n");
     assert.equal(await command.exitCode(), 0);
@@ -107,7 +115,7 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     const attached = await remoteCommand(target(path), { stdin: true });
     using _ = attached.connection;
     await attached.stdin?.write("one\n");
-    await eventually(async () => attached.stdout.text === "got one\n", "the answer", 20_000);
+    await eventually(async () => attached.stdout.text === "got one\n", "the answer", 60_000);
   });
 
   test("WebSocket: channels, status, and a token among the protocols that does not reach the runtime", async () => {
@@ -136,7 +144,7 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
       assert.equal(how, "finished", refused.error.text);
       assert.match(data.text, /^HTTP\/1\.[01] 200 OK[\s\S]*hello\n$/);
     }
-    await eventually(async () => refused.error.text !== "", "the refusal", 20_000);
+    await eventually(async () => refused.error.text !== "", "the refusal", 60_000);
     assert.match(refused.error.text, /error forwarding port 81 to pod .*connection refused/);
     const later = await dial("4", 80);
     await later.data.write("GET /index.html HTTP/1.0\r\n\r\n");
@@ -190,11 +198,3 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     assert.equal(command.stdout.text, "hi\n");
   }
 });
-
-function rssMb(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
-}
-
-function openFiles(pid: number): number {
-  return readdirSync(`/proc/${pid}/fd`).length;
-}

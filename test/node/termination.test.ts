@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { Container, Pod } from "../../src/ground/model/index.ts";
-import { eventually, isReady } from "../support/agent.ts";
+import { answerMs, eventually, isReady } from "../support/agent.ts";
 import { isOver, statusOf, TestNode, type Trace } from "../support/test-node.ts";
 
 describe("termination", { concurrency: 6 }, () => {
@@ -85,7 +85,7 @@ describe("termination", { concurrency: 6 }, () => {
     );
     assert.deepEqual(await trace.words(), ["old starts", "old ends", "old ended", "new starts"]);
     assert.equal(next.metadata?.name, "edited-test-node");
-    const pods = await node.agent.client.pods(AbortSignal.timeout(5_000));
+    const pods = await node.agent.client.pods(AbortSignal.timeout(answerMs));
     assert.equal(pods.filter(({ metadata }) => metadata?.name === "edited-test-node").length, 1);
     await nothingLeft(old);
   });
@@ -99,7 +99,7 @@ describe("termination", { concurrency: 6 }, () => {
     const versions = ["a", "b", "c", "d", "e"];
     for (const word of versions) {
       await node.agent.apply("hasty", spec(word));
-      await systemClock.sleep(150, AbortSignal.timeout(5_000));
+      await systemClock.sleep(150, AbortSignal.timeout(answerMs));
     }
     await eventually(async () => (await trace.words()).includes("e starts"), "the last version runs", 60_000);
     const words = await trace.words();
@@ -122,7 +122,7 @@ describe("termination", { concurrency: 6 }, () => {
     await node.agent.apply("back", spec);
     const first = await node.agent.until("back", "ready", isReady);
     await node.agent.remove("back");
-    await eventually(async () => (await trace.words()).includes("it ends"), "it is told to end", 20_000);
+    await eventually(async () => (await trace.words()).includes("it ends"), "it is told to end", 60_000);
     await node.agent.apply("back", spec);
     await eventually(async () => (await trace.words()).length === 4, "it starts again", 30_000);
     const second = await node.agent.until("back", "ready", isReady);
@@ -131,21 +131,32 @@ describe("termination", { concurrency: 6 }, () => {
     assert.equal(statusOf(second, "main").restartCount, 0);
   });
 
-  for (const { title, name, main } of [
-    { title: "its image is being pulled", name: "pulling", main: () => ({ name: "main", image: hangingImage }) },
+  for (const { title, name, main, isSo } of [
+    {
+      title: "its image is being pulled",
+      name: "pulling",
+      main: () => ({ name: "main", image: hangingImage }),
+      isSo: async () => (await node.logged("pulling-test-node", 'reason="Pulling"')).length > 0,
+    },
     {
       title: "a hook of it hangs",
       name: "hooking",
       main: () => node.server("main", { lifecycle: { postStart: { exec: { command: ["sleep", "600"] } } } }),
+      isSo: async () => (await node.running()).includes("hooking-test-node/main"),
     },
-    { title: "it waits for its next start", name: "crashing", main: () => node.shell("main", "exit 1") },
+    {
+      title: "it waits for its next start",
+      name: "crashing",
+      main: () => node.shell("main", "exit 1"),
+      isSo: async ({ status }: Pod) => status?.containerStatuses?.[0]?.state?.waiting?.reason === "CrashLoopBackOff",
+    },
   ]) {
     test(`removed while ${title}: goes without a trace`, async () => {
       await node.agent.apply(name, { containers: [main()] });
       const pod = await node.agent.until(name, "its sandbox is there", (seen) => seen.status?.podIP !== undefined);
-      await systemClock.sleep(500, AbortSignal.timeout(5_000));
+      await eventually(async () => await isSo((await node.agent.pod(name)) ?? {}), title, 60_000);
       await node.agent.remove(name);
-      await node.agent.untilGone(name, 20_000);
+      await node.agent.untilGone(name, 45_000);
       await nothingLeft(pod);
     });
   }
@@ -160,7 +171,7 @@ describe("termination", { concurrency: 6 }, () => {
       containers: [node.shell("main", says("main starts"), mounts)],
     });
     await node.agent.until("initialising", "it runs", (pod) => statusOf(pod, "init").state?.running !== undefined);
-    await eventually(async () => (await trace.words()).length > 0, "it has begun", 20_000);
+    await eventually(async () => (await trace.words()).length > 0, "it has begun", 60_000);
     await node.agent.remove("initialising");
     await node.agent.untilGone("initialising");
     assert.deepEqual(await trace.words(), ["init starts", "init ends"]);
@@ -177,7 +188,7 @@ describe("termination", { concurrency: 6 }, () => {
   ]) {
     test(`the deadline passes ${title}: Failed, and nothing of it runs`, async () => {
       await node.agent.apply(name, { activeDeadlineSeconds: 3, containers: [main()] });
-      const pod = await node.agent.until(name, "over", isOver, 20_000);
+      const pod = await node.agent.until(name, "over", isOver, 60_000);
       assert.equal(pod.status?.phase, "Failed");
       assert.equal(pod.status?.reason, "DeadlineExceeded");
       assert.equal(pod.status?.message, "Pod was active on the node longer than the specified deadline");

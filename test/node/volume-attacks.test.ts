@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { resources } from "../../src/connections/kube/index.ts";
 import type { Container } from "../../src/ground/model/index.ts";
-import { eventually, isReady } from "../support/agent.ts";
+import { answerMs, eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
 import { VolumeCluster } from "../support/volume-cluster.ts";
 
-const soon = (): AbortSignal => AbortSignal.timeout(10_000);
+const soon = (): AbortSignal => AbortSignal.timeout(answerMs);
 const namespace = "default";
 const secretText = "Hush-4711-nobody-may-log-this";
 
@@ -44,7 +44,8 @@ describe("attacks through volumes on a real node", () => {
     // Whatever state it meets, because a directory was made for a victim in between, it comes back from.
     const swapping = [
       "cd /v && mkdir real && echo > real/of-the-pod && ln -s $OUTSIDE link && echo > ready",
-      "while :; do mv -T real x; mv -T x real; mv -T link x || rmdir x; mv -T x link; done 2>/dev/null",
+      "while [ ! -e stop ]; do mv -T real x; mv -T x real; mv -T link x || rmdir x; mv -T x link; done 2>/dev/null",
+      "mv -T real x; sleep 1d & wait",
     ].join("; ");
     const looks = (index: number): Container => ({
       ...volumes.main(),
@@ -56,7 +57,7 @@ describe("attacks through volumes on a real node", () => {
       ],
     });
     const victims = Array.from({ length: 16 }, (_, index) => looks(index));
-    await cluster.create("swaps", {
+    const { metadata } = await cluster.create("swaps", {
       terminationGracePeriodSeconds: 0,
       // Restarts by itself, and so goes on beside the others.
       initContainers: [
@@ -84,8 +85,10 @@ describe("attacks through volumes on a real node", () => {
     });
     const reports = async (): Promise<readonly string[]> =>
       Promise.all((await readdir(trace)).map((name) => readFile(join(trace, name), "utf8")));
-    // Those that were refused because of the link are tried again, until the moment was right.
-    await eventually(async () => (await reports()).length >= 4, "some have run", 60_000);
+    // Those that were refused because of the link are tried again, and are served once there is none.
+    const volume = join(cluster.agent.rootDir, "pods", metadata.uid, "volumes/kubernetes.io~empty-dir/v");
+    await writeFile(join(volume, "stop"), "");
+    await eventually(async () => (await reports()).length === victims.length, "all have run", 120_000);
     await cluster.delete("swaps", 0);
     await cluster.untilGone("swaps");
     // Empty when the directory was made for them in the moment in which it was missing.
@@ -120,7 +123,7 @@ describe("attacks through volumes on a real node", () => {
     assert.equal(await volumes.sh(pod, plant), "planted");
     const body = { stringData: { key: "v2" } };
     await cluster.admin.patch(resources.secrets, { namespace, name: "planted" }, { type: "merge", body }, soon());
-    await eventually(async () => (await volumes.sh(pod, "cat /keys/key")) === "v2", "the update", 10_000);
+    await eventually(async () => (await volumes.sh(pod, "cat /keys/key")) === "v2", "the update", 30_000);
     await unharmed();
     await volumes.end("plants", pod);
     await unharmed();
@@ -161,7 +164,7 @@ describe("attacks through volumes on a real node", () => {
       await eventually(
         async () => (await lines()).some((line) => /must not (contain|start with) '\.\.'/.test(line)),
         "refused",
-        20_000,
+        60_000,
       );
       await cluster.agent.remove(name);
       await unharmed();
@@ -194,7 +197,7 @@ describe("attacks through volumes on a real node", () => {
     await cluster.admin.create(resources.csiDrivers, {}, csiDriver, soon());
     await driver.start();
     try {
-      await eventually(async () => driver.statuses.length > 0, "the driver is registered", 20_000);
+      await eventually(async () => driver.statuses.length > 0, "the driver is registered", 60_000);
       await cluster.create("talks", {
         containers: [
           volumes.main({

@@ -229,13 +229,13 @@ describe("claims and objects of a cluster on a real node", () => {
     assert.equal(await volumes.sh(pod, "stat -c %a /all; ls /late | wc -l"), "1777\n0");
 
     await object("ConfigMap", "late", { data: { d: "at last" } });
-    await eventually(async () => (await volumes.sh(pod, "cat /late/d")) === "at last", "the late map", 10_000);
+    await eventually(async () => (await volumes.sh(pod, "cat /late/d")) === "at last", "the late map", 30_000);
     // An immutable map can only be replaced, which a pod that has it does not follow.
     await cluster.admin.delete(resources.configMaps, { namespace, name: "fixed" }, {}, soon());
     await object("ConfigMap", "fixed", { data: { c: "v2" } });
     const body = { data: { a: "changed" } };
     await cluster.admin.patch(resources.configMaps, { namespace, name: "settings" }, { type: "merge", body }, soon());
-    await eventually(async () => (await volumes.sh(pod, "cat /all/deep/a")) === "changed", "the change", 10_000);
+    await eventually(async () => (await volumes.sh(pod, "cat /all/deep/a")) === "changed", "the change", 30_000);
     assert.equal(await volumes.sh(pod, "cat /fixed/c"), "v1");
 
     // The map goes while the pod has it: the files stay, and an event tells.

@@ -250,7 +250,7 @@ describe("how volumes are mounted", () => {
     await eventually(
       async () => (await readdir(join(node.agent.rootDir, "pods"))).length === 0,
       "no pod directories are left",
-      20_000,
+      60_000,
     );
     const left = (await readMounts()).filter(({ mountPoint }) => mountPoint.startsWith(`${node.agent.rootDir}/pods/`));
     assert.deepEqual(left, []);

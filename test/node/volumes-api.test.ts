@@ -10,7 +10,7 @@ import { attachmentName, uniqueName } from "../../src/pod/volumes/csi/csi-volume
 import { eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
-import { freePort } from "../support/daemon.ts";
+import { freePort } from "../support/free-port.ts";
 import { VolumeCluster } from "../support/volume-cluster.ts";
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
@@ -39,7 +39,7 @@ describe("volumes of a cluster on a real node", () => {
     assert.equal(await volumes.sh(pod, "cat /v/a"), "1");
     const body = { data: { a: "2" } };
     await cluster.admin.patch(resources.configMaps, { namespace, name: "settings" }, { type: "merge", body }, soon());
-    await eventually(async () => (await volumes.sh(pod, "cat /v/a")) === "2", "the change", 5_000);
+    await eventually(async () => (await volumes.sh(pod, "cat /v/a")) === "2", "the change", 30_000);
     await volumes.end("follows", pod);
   });
 
@@ -115,7 +115,7 @@ describe("volumes of a cluster on a real node", () => {
     });
     await driver.start();
     try {
-      await eventually(async () => driver.statuses.length > 0, "the driver is registered", 20_000);
+      await eventually(async () => driver.statuses.length > 0, "the driver is registered", 60_000);
       assert.deepEqual(driver.statuses[0], { pluginRegistered: true, error: "" });
       const csiNode = await cluster.admin.get(resources.csiNodes, { name: nodeName }, {}, soon());
       assert.deepEqual(csiNode.spec.drivers, [
@@ -144,7 +144,7 @@ describe("volumes of a cluster on a real node", () => {
       await eventually(
         async () => /Volume not attached according to node status/.test(await cluster.agent.logTail()),
         "the wait",
-        20_000,
+        60_000,
       );
       assert.deepEqual(driver.steps(), []);
       const inUse = async (): Promise<readonly string[]> =>
@@ -152,7 +152,7 @@ describe("volumes of a cluster on a real node", () => {
       await eventually(
         async () => (await inUse())[0] === uniqueName(volume),
         "the volume is said to be in use",
-        20_000,
+        60_000,
       );
       await cluster.admin.create(
         resources.volumeAttachments,
@@ -216,7 +216,7 @@ describe("volumes of a cluster on a real node", () => {
           return now?.capacity?.["storage"] === "2Gi" && now.allocatedResourceStatuses?.["storage"] === undefined;
         },
         "the claim has grown",
-        20_000,
+        60_000,
       );
       assert.equal(driver.lastCall("NodeExpandVolume")["volumePath"], join(record, "mount"));
       const grown = `MountVolume.NodeExpandVolume succeeded for volume "pv-disk" ${nodeName}`;
@@ -231,20 +231,20 @@ describe("volumes of a cluster on a real node", () => {
           return found?.pvcRef === undefined ? undefined : found;
         },
         "the driver's figures",
-        20_000,
+        60_000,
       );
       assert.deepEqual(usage.pvcRef, { name: "disk", namespace: "default" });
       assert.deepEqual([usage.usedBytes, usage.capacityBytes, usage.inodesFree], [400, 1000, 96]);
 
       await cluster.agent.kill9();
       await cluster.agent.launch();
-      await eventually(async () => driver.statuses.length > 1, "the driver is registered with the new agent", 20_000);
+      await eventually(async () => driver.statuses.length > 1, "the driver is registered with the new agent", 60_000);
       await driver.stop();
       await eventually(
         async () =>
           (await cluster.admin.get(resources.csiNodes, { name: nodeName }, {}, soon())).spec.drivers.length === 0,
         "the driver is gone from the node's record",
-        20_000,
+        60_000,
       );
       assert.equal(await volumes.sh(pod, "cat /v/file"), "kept", "the pod runs on without agent or driver");
       await cluster.delete("stores", 1);
@@ -258,7 +258,7 @@ describe("volumes of a cluster on a real node", () => {
       const last = driver.steps().filter((step) => step !== "NodeGetVolumeStats");
       assert.deepEqual(last.slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
       assert.equal(await readFile(join(driver.dataOf("disk-1"), "file"), "utf8"), "kept\n");
-      await eventually(async () => (await inUse()).length === 0, "the volume may be detached", 20_000);
+      await eventually(async () => (await inUse()).length === 0, "the volume may be detached", 60_000);
       const left = (await readMounts()).filter(({ mountPoint }) => mountPoint.startsWith(`${cluster.agent.rootDir}/p`));
       assert.deepEqual(left, []);
     } finally {
@@ -291,7 +291,7 @@ describe("volumes of a cluster on a real node", () => {
     );
     await driver.start();
     try {
-      await eventually(async () => driver.statuses.length > 0, "the driver is registered", 20_000);
+      await eventually(async () => driver.statuses.length > 0, "the driver is registered", 60_000);
       const pod = await volumes.run("short", {
         containers: [volumes.main({ volumeMounts: [{ name: "v", mountPath: "/v" }] })],
         volumes: [{ name: "v", csi: { driver: driver.name, volumeAttributes: { flavour: "plain" } } }],
@@ -306,11 +306,11 @@ describe("volumes of a cluster on a real node", () => {
       assert.equal(await volumes.sh(pod, "cat /v/hello"), "from the driver");
       const tokens = JSON.parse(context["csi.storage.k8s.io/serviceAccount.tokens"] ?? "{}");
       assert.match(tokens.vault.token, /^[\w-]+\.[\w-]+\.[\w-]+$/);
-      await eventually(async () => driver.steps().length >= 3, "the volume was published again", 20_000);
+      await eventually(async () => driver.steps().length >= 3, "the volume was published again", 60_000);
       await cluster.agent.kill9();
       await cluster.agent.launch();
       const before = driver.steps().length;
-      await eventually(async () => driver.steps().length > before, "the new agent does so, too", 20_000);
+      await eventually(async () => driver.steps().length > before, "the new agent does so, too", 60_000);
       assert.equal(await volumes.sh(pod, "cat /v/hello"), "from the driver");
       await volumes.end("short", pod);
       assert.equal(driver.steps().at(-1), "NodeUnpublishVolume");

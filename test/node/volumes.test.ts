@@ -60,7 +60,7 @@ describe("volumes on a real node", () => {
     await eventually(
       async () => !(await readdir(join(agent.rootDir, "pods"))).includes(uid),
       "the pod's directory is gone",
-      20_000,
+      60_000,
     );
     const left = (await readMounts()).filter(({ mountPoint }) => mountPoint.includes(uid));
     assert.deepEqual(left, []);
@@ -161,7 +161,7 @@ describe("volumes on a real node", () => {
     await eventually(
       async () => /configmap \\?"late\\?" not found/.test(await agent.logTail()),
       "the event about the missing config map",
-      20_000,
+      60_000,
     );
     await object("ConfigMap", "late", { data: { a: "1" } });
     const pod = await agent.until("patient", "ready", isReady);

@@ -1,12 +1,13 @@
+import type { Agent } from "../../src/agent/agent.ts";
 import { buildAgent } from "../../src/agent/build-agent.ts";
 import { kubeconfigCluster } from "../../src/agent/cluster-parts.ts";
-import { prepareDirectories } from "../../src/agent/directories.ts";
 import type { Host } from "../../src/agent/inputs.ts";
-import { criConnection } from "../../src/agent/runtime-link.ts";
 import { systemHost } from "../../src/agent/system-host.ts";
-import { ensureDirectory } from "../../src/connections/host/index.ts";
-import { type Logger, onAbort, TaskScope } from "../../src/ground/base/index.ts";
+import { criConnection } from "../../src/connections/cri/index.ts";
+import { ensureDirectory, prepareDirectories } from "../../src/connections/host/index.ts";
+import { type LedgerView, type Logger, onAbort, TaskScope } from "../../src/ground/base/index.ts";
 import { type AgentConfig, loadConfig } from "../../src/ground/config/index.ts";
+import type { PodLedger, PodUid } from "../../src/ground/model/index.ts";
 import { memoryIo } from "../support/config-io.ts";
 import type { Machine } from "./machine/machine.ts";
 import type { Life } from "./machine/timeline.ts";
@@ -52,16 +53,34 @@ export interface RunningAgent {
   readonly scope: TaskScope;
   /** Rejects when the agent could not start. */
   readonly started: Promise<void>;
+  /** What it says of a pod to those who ask why. */
+  ledger(uid: string): LedgerView | undefined;
 }
 
 /** Begins one life of the agent: what its process does, apart from its listeners. */
 export function beginAgent(machine: Machine, life: Life, config: AgentConfig, trace: Trace): RunningAgent {
   const scope = new TaskScope();
   const log = traceLogger(trace, "agent");
-  return { life, scope, started: start(machine, life, config, log, scope) };
+  let ledger: PodLedger | undefined;
+  const built = (agent: Agent): void => {
+    ({ ledger } = agent.parts.base);
+  };
+  return {
+    life,
+    scope,
+    started: start(machine, life, config, log, scope, built),
+    ledger: (uid) => ledger?.read(uid as PodUid),
+  };
 }
 
-async function start(machine: Machine, life: Life, config: AgentConfig, log: Logger, scope: TaskScope): Promise<void> {
+async function start(
+  machine: Machine,
+  life: Life,
+  config: AgentConfig,
+  log: Logger,
+  scope: TaskScope,
+  built: (agent: Agent) => void,
+): Promise<void> {
   const clock = machine.timeline.clock(life);
   const agent = buildAgent({
     config,
@@ -84,6 +103,7 @@ async function start(machine: Machine, life: Life, config: AgentConfig, log: Log
     cluster: kubeconfigCluster(clock),
     scope,
   });
+  built(agent);
   const { ending } = agent.parts.base;
   onAbort(scope.signal, () => ending.request("its loops have ended"));
   for (const stage of agent.stages) {

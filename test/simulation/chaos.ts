@@ -5,6 +5,18 @@ import type { Simulation } from "./simulation.ts";
 
 const mostPods = 7;
 
+/**
+ * How often each trouble comes, as a multiple of its usual pace. Half of the seeds mix most troubles; the others have few
+ * that come thick, for what shows only when nothing else (the death of the agent, above all) wipes it out.
+ */
+function pacesOf(dice: Dice, count: number): readonly number[] {
+  const alwaysUsed = 2;
+  if (dice.chance(0.5))
+    return Array.from({ length: count }, (_, index) => (index < alwaysUsed || dice.chance(0.6) ? 1 : 0));
+  const few = new Set(Array.from({ length: dice.whole(2, 5) }, () => dice.whole(alwaysUsed, count - 1)));
+  return Array.from({ length: count }, (_, index) => (index < alwaysUsed ? 1 : few.has(index) ? 3 : 0));
+}
+
 /** What people, programs and bad luck do to a node, for as long as it lasts; all of it by chance. */
 export class Chaos {
   readonly #simulation: Simulation;
@@ -30,6 +42,7 @@ export class Chaos {
       [400, () => this.#changeImage()],
       [250, () => this.#simulation.kill("out of the blue")],
       [250, () => this.#simulation.killSoon()],
+      [400, () => this.#startBlindly()],
       [900, () => this.#simulation.stop()],
       [2400, () => this.#simulation.losePower()],
       [700, () => this.#runtimeDown()],
@@ -39,13 +52,13 @@ export class Chaos {
       [900, () => this.#apiSilence()],
       [600, () => this.#simulation.api.compact()],
       [1200, () => this.#diskTrouble()],
-      [1500, () => this.#clockJump()],
+      [900, () => this.#clockJump()],
       [200, () => this.#simulation.releaseFinalizers()],
     ];
-    // Some seeds are ruled by a few troubles, others by all.
-    const isUsed = troubles.map((_, index) => index < 2 || dice.chance(0.6));
+    const paces = pacesOf(dice, troubles.length);
     troubles.forEach(([meanSeconds, act], index) => {
-      if (isUsed[index]) this.#repeat(meanSeconds * 1000, act);
+      const pace = paces[index] ?? 0;
+      if (pace > 0) this.#repeat((meanSeconds * 1000) / pace, act);
     });
     for (let count = dice.whole(1, 5); count > 0; count--) this.#later(dice.between(0, 20_000), () => this.#add());
   }
@@ -112,6 +125,13 @@ export class Chaos {
 
   #maybeKill(): void {
     if (this.#dice.chance(0.15)) this.#simulation.killSoon();
+  }
+
+  /** The agent starts while the others on whom its decisions rest are away. */
+  #startBlindly(): void {
+    if (this.#dice.chance(0.7)) this.#apiDown();
+    else this.#runtimeDown();
+    this.#simulation.kill("with others", this.#dice.pick([10, 1_000]));
   }
 
   #running(): readonly string[] {
@@ -268,7 +288,7 @@ export class Chaos {
 
   #clockJump(): void {
     const { timeline } = this.#simulation.machine;
-    const ms = this.#dice.pick([-7_200_000, -60_000, -1_000, 1_000, 60_000, 7_200_000]);
+    const ms = this.#dice.pick([-7_200_000, -7_200_000, -7_200_000, -60_000, -1_000, 60_000, 7_200_000]);
     this.#say(`the time of day jumps by ${ms / 1000} s`);
     timeline.wallOffsetMs += ms;
   }

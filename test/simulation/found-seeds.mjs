@@ -3,4 +3,6 @@
 export const foundSeeds = [
   { seed: 6, minutes: 40, what: "a container that is done fails its probe before its end is noticed, and stays done" },
   { seed: 13, minutes: 40, what: "a sidecar's restarts are counted on when its pod gets a new sandbox" },
+  { seed: 429, minutes: 60, what: "of instances made around a clock that is set back, the last attempt is kept" },
+  { seed: 1081, minutes: 20, what: "an older record that removal left behind takes back no restart count" },
 ];

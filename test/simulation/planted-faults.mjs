@@ -1,22 +1,26 @@
 // Defects that the agent once had, put back into the bundle of the simulation alone, to see that it finds them. Each names
-// a seed that does; `npm run simulate -- --plant NAME --seeds 500` finds others.
+// seeds that do; `npm run simulate -- --plant NAME --seeds 500` finds others.
 export const plantedFaults = {
-  "decides before the runtime is known": {
-    // Seed 11 found it before parts were built first and started after; no seed is known since.
-    seed: undefined,
-    minutes: 40,
-    finds: /was ready and is not/,
+  "judges what runs as if it came new, before the Node is known": {
+    seeds: [9],
+    minutes: 20,
+    finds: /stops container .* which runs and is wanted|is refused: .*NodeAffinity/,
     patches: [
       {
         file: "src/pod/registry/registry.ts",
-        find: "else if (!this.#ports.isRuntimeKnown())",
-        replace: "else if (this.#ports === undefined)",
+        find: "else if (this.#found.has(uid)) this.#takeOver(pod);",
+        replace: "",
+      },
+      {
+        file: "src/pod/registry/admission-node-fit.ts",
+        find: 'if (known === undefined && asksForNode(pod)) return { type: "undecided", waitsFor: "the Node" };',
+        replace: "",
       },
     ],
   },
   "stops before every source has spoken": {
-    seed: 2,
-    minutes: 40,
+    seeds: [9],
+    minutes: 20,
     finds: /stops container .* which runs and is wanted/,
     patches: [
       {
@@ -27,20 +31,20 @@ export const plantedFaults = {
     ],
   },
   "a runtime that goes in the middle of the start ends the agent": {
-    seed: 8,
-    minutes: 40,
+    seeds: [16, 50],
+    minutes: 20,
     finds: /ended by itself/,
     patches: [
       {
         file: "src/connections/cri/until-answered.ts",
-        find: "if (criCodeOf(error) === undefined) throw error;",
-        replace: "if (criCodeOf(error) !== undefined) throw error;",
+        find: 'if (code === undefined || code === "Unimplemented") throw error;',
+        replace: "throw error;",
       },
     ],
   },
   "waits by the time of day": {
-    // Not found in 36 seeds of 40 minutes: it takes a jump back by hours while a container waits.
-    seed: undefined,
+    // It takes a jump back by hours while a container waits, and an agent that is not killed before the end.
+    seeds: [373],
     minutes: 60,
     finds: /does not run/,
     patches: [
@@ -51,14 +55,14 @@ export const plantedFaults = {
       },
       {
         file: "src/pod/workers/apply.ts",
-        find: "until: ports.clock.monotonic() + tryAt - now",
+        find: "until: clock.monotonic() + tryAt - now",
         replace: "until: tryAt",
       },
     ],
   },
   "a restart forgets who is ready": {
-    seed: 1,
-    minutes: 40,
+    seeds: [9],
+    minutes: 20,
     finds: /was ready and is not/,
     patches: [
       {

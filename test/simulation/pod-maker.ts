@@ -62,6 +62,7 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
     automountServiceAccountToken: source === "api" && dice.chance(0.3),
     ...(source === "api" ? { nodeName } : {}),
     ...(dice.chance(0.15) ? { hostNetwork: true } : {}),
+    ...(dice.chance(0.5) ? { nodeSelector: { "kubernetes.io/os": "linux" } } : {}),
     ...(dice.chance(0.04) ? { activeDeadlineSeconds: dice.whole(30, 600) } : {}),
     ...(dice.chance(0.2) && source === "api" ? { priorityClassName: "system-node-critical" } : {}),
     volumes: [...volumes],

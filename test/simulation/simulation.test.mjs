@@ -51,17 +51,25 @@ for (const { seed, minutes: mins, what } of foundSeeds) {
   });
 }
 
-for (const [name, { seed, minutes: mins, patches, finds }] of Object.entries(plantedFaults)) {
-  if (seed === undefined) continue;
+for (const [name, { seeds: finding, minutes: mins, patches, finds }] of Object.entries(plantedFaults)) {
   test(`a planted fault is found: ${name}`, async () => {
-    const program = await buildSimulation(join(directory, `planted-${seed}-${patches.length}.mjs`), patches);
-    const [outcome] = await outcomes(seed, 1, mins, program);
-    assert.match(outcome.failure ?? "nothing was found", finds);
+    const program = await buildSimulation(
+      join(directory, `planted-${finding.join("-")}-${patches.length}.mjs`),
+      patches,
+    );
+    const found = [];
+    // A change of the agent may turn an hour into another one; then the next of the seeds that once found it has a try.
+    for (const seed of finding) {
+      const [outcome] = await outcomes(seed, 1, mins, program);
+      found.push(outcome.failure ?? "nothing was found");
+      if (finds.test(found.at(-1))) return;
+    }
+    assert.fail(`seeds ${finding.join(", ")} say: ${found.join("; ")}`);
   });
 }
 
 test("what asks the real world is a failure of the simulation", async () => {
-  const find = "if (signal.aborted) return;";
+  const find = "await waitFor(signal, (done) => {";
   const patches = [{ file: "src/ground/base/pause.ts", find, replace: `setTimeout(() => {}, 1); ${find}` }];
   const program = await buildSimulation(join(directory, "escape.mjs"), patches);
   const [outcome] = await outcomes(1, 1, minutes, program);

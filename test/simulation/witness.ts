@@ -3,6 +3,8 @@ import { pods } from "../../src/beside/localapi/kinds/index.ts";
 import type { ApiObject } from "../../src/beside/localapi/object.ts";
 import type { Change } from "../../src/beside/localapi/store/store.ts";
 import type { PodStatus } from "../../src/ground/model/index.ts";
+import { namesEnd, namesStop } from "./ledgers.ts";
+import type { Life } from "./machine/timeline.ts";
 import type { Caller } from "./neighbours/runtime.ts";
 import type { ContainerPlan, PodPlan } from "./pod-maker.ts";
 import type { Simulation } from "./simulation.ts";
@@ -52,6 +54,8 @@ export class Witness {
   readonly #changed = new Map<string, number>();
   readonly #sickAt = new Map<string, number>();
   readonly #unreadyAt = new Map<string, number>();
+  /** When the runtime last kept silent about a command in a container: as with the kubelet, a failed probe. */
+  readonly #silentAt = new Map<string, number>();
   /** Containers that the agent has asked the runtime to stop. */
   readonly #stopping = new Set<string>();
   #isPowerLost = false;
@@ -63,6 +67,7 @@ export class Witness {
     const { runtime, api } = simulation;
     runtime.onCall = (caller) => this.#onCall(caller);
     runtime.onDone = (caller) => this.#onDone(caller);
+    runtime.onHung = (caller) => this.#onHung(caller);
     api.onChange = (change) => this.#onChange(change);
   }
 
@@ -176,6 +181,7 @@ export class Witness {
         this.#onStop(
           operation,
           this.#records().filter(({ id }) => id === asked.containerId),
+          life,
         );
         break;
       case "stopPodSandbox":
@@ -183,6 +189,7 @@ export class Witness {
         this.#onStop(
           operation,
           this.#records().filter(({ sandbox }) => sandbox.id === asked.podSandboxId),
+          life,
         );
         break;
       case "runPodSandbox":
@@ -208,10 +215,18 @@ export class Witness {
       this.fail(`container ${name} is started, which nobody wants`);
       return;
     }
-    this.#onStart(record, found.seen, found.plan);
+    this.#onStart(record, found.seen, found.plan, life);
   }
 
-  #onStart(record: ContainerRecord, seen: Seen, plan: ContainerPlan): void {
+  #onHung({ operation, request }: Caller): void {
+    if (operation !== "execSync") return;
+    const { containerId } = request as { readonly containerId: string };
+    const name = this.#records().find(({ id }) => id === containerId)?.config.metadata?.name;
+    // It is given up two minutes after its own time.
+    if (name !== undefined) this.#silentAt.set(name, this.#now);
+  }
+
+  #onStart(record: ContainerRecord, seen: Seen, plan: ContainerPlan, life: Life | undefined): void {
     const instances = seen.instances.get(plan.name) ?? [];
     seen.instances.set(plan.name, instances);
     const before = instances.at(-1);
@@ -242,6 +257,17 @@ export class Witness {
         this.fail(`container ${plan.name} is started again after it ended with ${code}, policy ${restartPolicy}`);
     }
     this.#checkGround(record, plan);
+    if (before?.endedAt !== undefined && before.endedAt > (life?.startedAt ?? 0)) this.#expectEndNamed(record, life);
+  }
+
+  /** The status that tells of an end, and with it the ledger, may follow upon the next start. */
+  #expectEndNamed({ config, sandbox }: ContainerRecord, life: Life | undefined): void {
+    const [name, uid] = [config.metadata?.name ?? "", sandbox.config.metadata?.uid ?? ""];
+    this.#simulation.machine.timeline.after(60_000, undefined, () => {
+      const { agent } = this.#simulation;
+      if (agent === undefined || agent.life !== life || namesEnd(agent.ledger(uid), name)) return;
+      this.fail(`container ${name} was started again, and the ledger names no cause`);
+    });
   }
 
   /** What a container stands on must be there when it starts. */
@@ -254,7 +280,7 @@ export class Witness {
     if (!disk.exists(`/sys/fs/cgroup${cgroup}`)) this.fail(`container ${name} is started without its cgroup ${cgroup}`);
   }
 
-  #onStop(operation: string, records: readonly ContainerRecord[]): void {
+  #onStop(operation: string, records: readonly ContainerRecord[], life: Life | undefined): void {
     for (const record of records) {
       if (record.life.step !== "running") continue;
       const name = record.config.metadata?.name ?? "";
@@ -265,6 +291,10 @@ export class Witness {
       const cause = this.#causeToStop(record, found.seen, found.plan);
       this.#simulation.trace.add("cri", `${operation} stops ${name}: ${cause ?? "no cause"}`);
       if (cause === undefined) this.fail(`${operation} stops container ${name}, which runs and is wanted`);
+      const { agent } = this.#simulation;
+      if (operation !== "stopContainer" || agent === undefined || agent.life !== life) continue;
+      if (!namesStop(agent.ledger(record.sandbox.config.metadata?.uid ?? ""), name))
+        this.fail(`container ${name} is stopped, and the ledger names no cause`);
     }
   }
 
@@ -277,6 +307,8 @@ export class Witness {
     if (this.#simulation.dead.has(plan.name) || this.#isRecent(this.#sickAt, plan.name)) {
       if (plan.hasLiveness || plan.hasStartup) return "it does not live";
     }
+    if (this.#isRecent(this.#silentAt, plan.name) && (plan.hasLiveness || plan.hasStartup))
+      return "the runtime did not answer its probe";
     if (this.#isRecent(this.#changed, plan.name)) return "its spec has changed";
     if (plan.hasPostStart) return "its hook may have failed";
     if (activeDeadlineSeconds !== undefined) return "its pod has a deadline";
@@ -331,6 +363,8 @@ export class Witness {
     if (before.phase === "Running" && status.phase === "Pending" && !seen.hasLostSandbox) {
       this.fail(`pod ${name} is Pending after it was Running`);
     }
+    // There is room for all, and every selector fits: whoever refuses a pod here has not looked.
+    if (status.message?.startsWith("Pod was rejected") === true) this.fail(`pod ${name} is refused: ${status.message}`);
     if (status.phase !== seen.phase) this.#simulation.trace.add("status", `pod ${name} is ${status.phase}`);
     seen.phase = status.phase;
     for (const each of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) {
@@ -355,7 +389,7 @@ export class Witness {
     const cause =
       instance === undefined || instance.ending !== undefined
         ? "it has ended"
-        : this.#isRecent(this.#unreadyAt, name) || this.#isRecent(this.#sickAt, name)
+        : [this.#unreadyAt, this.#sickAt, this.#silentAt].some((moments) => this.#isRecent(moments, name))
           ? "its probe fails"
           : this.#simulation.unready.has(name) || this.#simulation.dead.has(name)
             ? "its probe fails"

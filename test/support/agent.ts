@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { agentConfig } from "../../src/beside/cli/agent-process.ts";
 import { LocalClient } from "../../src/beside/cli/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import type { TestContainerd } from "./containerd.ts";
+import { freePort } from "./free-port.ts";
 
 /** The built agent as a process of its own, in standalone mode, beside a private containerd. */
 export class TestAgent implements AsyncDisposable {
@@ -105,7 +105,7 @@ export class TestAgent implements AsyncDisposable {
       async () => {
         if (this.exitCode !== undefined)
           throw new Error(`the agent ended with ${this.exitCode}:\n${await this.logTail()}`);
-        return (await this.client.health(AbortSignal.timeout(5_000))).healthy;
+        return (await this.client.health(AbortSignal.timeout(answerMs))).healthy;
       },
       "the agent answers",
       timeoutMs,
@@ -153,26 +153,12 @@ export class TestAgent implements AsyncDisposable {
 
   /** The pod of the manifest of that name, if the agent has it. */
   async pod(name: string): Promise<Pod | undefined> {
-    const pods = await this.client.pods(AbortSignal.timeout(5_000));
+    const pods = await this.client.pods(AbortSignal.timeout(answerMs));
     return pods.find(({ metadata }) => metadata?.name === `${name}-test-node`);
   }
 
-  /** Waits until the pod satisfies the condition; fails with its last status and the end of the agent's log. */
   async until(name: string, what: string, condition: (pod: Pod) => boolean, timeoutMs = 60_000): Promise<Pod> {
-    let last: Pod | undefined;
-    try {
-      return await eventually(
-        async () => {
-          last = await this.pod(name);
-          return last !== undefined && condition(last) ? last : undefined;
-        },
-        `${name}: ${what}`,
-        timeoutMs,
-      );
-    } catch (error) {
-      const status = JSON.stringify(last?.status, undefined, 1);
-      throw new Error(`${String(error)}\nlast status: ${status}\nagent log:\n${await this.logTail()}`);
-    }
+    return await podUntil(this, () => this.pod(name), condition, `${name}: ${what}`, timeoutMs);
   }
 
   async untilGone(name: string, timeoutMs = 60_000): Promise<void> {
@@ -192,15 +178,28 @@ export class TestAgent implements AsyncDisposable {
   }
 }
 
-/** Asks again and again until the answer is neither false nor undefined. */
+const forever = new AbortController().signal;
+const shortestPauseMs = 25;
+const longestPauseMs = 100;
+/** What a machine takes with all its processors busy all the time, as a multiple of what it takes otherwise. */
+const busyFactor = 4;
+/** A machine that has hardly time for us answers later than usual. */
+export const answerMs = 30_000;
+
+/**
+ * Asks again and again until the answer is neither false nor undefined; less often the longer it takes, as every question
+ * costs the agent and the API server processor time that whatever is waited for needs. `timeoutMs` is for a machine with
+ * time for us: while others keep it busy the wait is longer.
+ */
 export async function eventually<Result>(
   ask: () => Promise<Result | undefined | false>,
   what: string,
   timeoutMs: number,
 ): Promise<Result> {
-  const deadline = systemClock.monotonic() + timeoutMs;
+  const beganAt = systemClock.monotonic();
+  const busyBefore = busyMs();
   let lastError: unknown;
-  while (systemClock.monotonic() < deadline) {
+  for (let waitedMs = 0; waitedMs < patienceMs(timeoutMs, busyMs() - busyBefore); ) {
     try {
       const answer = await ask();
       if (answer !== undefined && answer !== false) return answer;
@@ -208,24 +207,46 @@ export async function eventually<Result>(
       if (error instanceof Error && error.message.startsWith("the agent ended")) throw error;
       lastError = error;
     }
-    await systemClock.sleep(25, AbortSignal.timeout(60_000));
+    waitedMs = systemClock.monotonic() - beganAt;
+    await systemClock.sleep(Math.min(Math.max(waitedMs / 10, shortestPauseMs), longestPauseMs), forever);
   }
   throw new Error(
     `waited ${timeoutMs / 1000} s in vain for: ${what}${lastError === undefined ? "" : ` (${lastError})`}`,
   );
 }
 
-export function isReady(pod: Pod): boolean {
-  return pod.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+function patienceMs(timeoutMs: number, busy: number): number {
+  return timeoutMs + Math.min(busy, timeoutMs * (busyFactor - 1));
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+/** How long somebody has waited for a processor, since the start of the machine. */
+function busyMs(): number {
+  const path = "/proc/pressure/cpu";
+  if (!existsSync(path)) return 0;
+  return Number(/^some .* total=(\d+)$/m.exec(readFileSync(path, "utf8"))?.[1] ?? 0) / 1000;
+}
+
+/** Waits until the pod satisfies the condition; fails with its last status and the end of the agent's log. */
+export async function podUntil(
+  agent: TestAgent,
+  look: () => Promise<Pod | undefined>,
+  condition: (pod: Pod) => boolean,
+  what: string,
+  timeoutMs: number,
+): Promise<Pod> {
+  let last: Pod | undefined;
+  const found = async (): Promise<Pod | undefined> => {
+    last = await look();
+    return last !== undefined && condition(last) ? last : undefined;
+  };
+  try {
+    return await eventually(found, what, timeoutMs);
+  } catch (error) {
+    const status = JSON.stringify(last?.status, undefined, 1);
+    throw new Error(`${String(error)}\nlast status: ${status}\nagent log:\n${await agent.logTail()}`);
+  }
+}
+
+export function isReady(pod: Pod): boolean {
+  return pod.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 }

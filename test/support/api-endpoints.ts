@@ -1,4 +1,4 @@
-import type { Mount } from "../../src/node/server/api/router.ts";
+import type { ApiMount } from "../../src/node/server/api/router.ts";
 
 /** One request for each thing that an API offers. */
 export interface Endpoint {
@@ -10,11 +10,11 @@ export interface Endpoint {
 }
 
 /** Whoever adds a path to the API adds it to what tests ask for. `{name}` of a pattern becomes `name`. */
-export function endpointsOf(mounts: readonly Mount[]): readonly Endpoint[] {
+export function endpointsOf(mounts: readonly ApiMount[]): readonly Endpoint[] {
   return mounts.flatMap(endpointsOfOne);
 }
 
-function endpointsOfOne(mount: Mount): readonly Endpoint[] {
+function endpointsOfOne(mount: ApiMount): readonly Endpoint[] {
   switch (mount.type) {
     case "path":
       return [{ method: "GET", pattern: mount.path, path: mount.path }];

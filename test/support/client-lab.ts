@@ -53,14 +53,6 @@ export class ClientLab {
   }
 }
 
-export async function until(condition: () => boolean): Promise<void> {
-  const giveUp = AbortSignal.timeout(20_000);
-  while (!condition()) {
-    giveUp.throwIfAborted();
-    await realTime(2);
-  }
-}
-
 /** Moves virtual time in steps, leaving real time in between for sockets. */
 export async function advanceUntil(clock: FakeClock, stepMs: number, condition: () => boolean): Promise<void> {
   const giveUp = AbortSignal.timeout(30_000);

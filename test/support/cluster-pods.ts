@@ -8,7 +8,7 @@ import {
 } from "../../src/connections/kube/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import type { IdentifiedPod, Pod, PodSpec } from "../../src/ground/model/index.ts";
-import { eventually, type TestAgent } from "./agent.ts";
+import { answerMs, eventually, podUntil, type TestAgent } from "./agent.ts";
 
 /** Clients of an administrator who is never throttled. */
 export async function adminClients(kubeconfig: string): Promise<KubeClients> {
@@ -45,28 +45,32 @@ export class ClusterPods {
       },
     };
     const ref = { namespace: "default" };
-    return (await this.admin.create(resources.pods, ref, pod, AbortSignal.timeout(10_000))) as IdentifiedPod;
+    return (await this.admin.create(resources.pods, ref, pod, AbortSignal.timeout(answerMs))) as IdentifiedPod;
   }
 
   async pod(name: string): Promise<Pod | undefined> {
-    const { items } = await this.admin.list(resources.pods, { namespace: "default" }, {}, AbortSignal.timeout(10_000));
+    const { items } = await this.admin.list(
+      resources.pods,
+      { namespace: "default" },
+      {},
+      AbortSignal.timeout(answerMs),
+    );
     return items.find(({ metadata }) => metadata?.name === name);
   }
 
+  /** As the agent itself shows it, API or not. */
+  async local(name: string): Promise<Pod | undefined> {
+    const pods = await this.agent.client.pods(AbortSignal.timeout(answerMs));
+    return pods.find(({ metadata }) => metadata?.name === name);
+  }
+
+  /** How often the agent has had to judge pods without the API server, which it waits for at each start. */
+  async judgementsWithoutApi(): Promise<number> {
+    return (await this.agent.log()).split("The API server has not sent the Node").length - 1;
+  }
+
   async until(name: string, what: string, condition: (pod: Pod) => boolean, timeoutMs = 60_000): Promise<Pod> {
-    let last: Pod | undefined;
-    try {
-      return await eventually(
-        async () => {
-          last = await this.pod(name);
-          return last !== undefined && condition(last) ? last : undefined;
-        },
-        `${name}: ${what}`,
-        timeoutMs,
-      );
-    } catch (error) {
-      throw new Error(`${error}\nlast: ${JSON.stringify(last?.status)}\nagent log:\n${await this.agent.logTail()}`);
-    }
+    return await podUntil(this.agent, () => this.pod(name), condition, `${name}: ${what}`, timeoutMs);
   }
 
   async untilGone(name: string, timeoutMs = 60_000): Promise<void> {
@@ -98,7 +102,7 @@ export class ClusterPods {
 
   async delete(name: string, gracePeriodSeconds?: number): Promise<void> {
     const options = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
-    await this.admin.delete(resources.pods, { namespace: "default", name }, options, AbortSignal.timeout(10_000));
+    await this.admin.delete(resources.pods, { namespace: "default", name }, options, AbortSignal.timeout(answerMs));
   }
 }
 

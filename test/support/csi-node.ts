@@ -9,7 +9,8 @@ import { CsiVolumes, TokenManager, VolumeError, VolumeFiles } from "../../src/po
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { MemoryClaims } from "./memory-claims.ts";
-import { eventually, VolumeNode } from "./volume-node.ts";
+import { until } from "./until.ts";
+import { VolumeNode } from "./volume-node.ts";
 
 /** The name of the driver beside the node. */
 export const driver = "csi.example.com";
@@ -70,7 +71,7 @@ export class CsiNode implements AsyncDisposable {
     await node.restart();
     await csi.driver.start();
     csi.#register();
-    await eventually("the driver is registered", () => csi.drivers.names().length > 0);
+    await until("the driver is registered", () => csi.drivers.names().length > 0);
     return csi;
   }
 

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadSyscalls, readMounts, unmountFlags } from "../../src/connections/host/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
+import { freePort } from "./free-port.ts";
 
 export const nodelet = fileURLToPath(new URL("../../bin/nodelet", import.meta.url));
 
@@ -153,12 +153,3 @@ export class Daemon {
 }
 
 const never = new AbortController().signal;
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

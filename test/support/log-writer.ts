@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock } from "../../src/ground/base/index.ts";
-import { rotateLog } from "../../src/pod/runtime/rotate-log.ts";
+import { rotateLog } from "../../src/pod/runtime/log-rotation-files.ts";
 
 /** Writes a container's log as a runtime does, remembers what the container said, and rotates on request. */
 export class ContainerLogWriter {

@@ -4,7 +4,7 @@ import { cgroupReader } from "../../src/connections/host/index.ts";
 import { type Clock, TaskScope } from "../../src/ground/base/index.ts";
 import { type ObservedPod, type PodUid, podCgroup } from "../../src/ground/model/index.ts";
 import { NodeStatistics } from "../../src/node/server/stats/node-stats.ts";
-import type { MeasuredVolume, StatsPorts, StatsSettings } from "../../src/node/server/stats/ports.ts";
+import type { StatsPorts, StatsSettings, VolumeReading } from "../../src/node/server/stats/ports.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { MadeUpFiles } from "./made-up-files.ts";
 
@@ -17,7 +17,7 @@ export class MadeUpNode implements AsyncDisposable {
   readonly clock: FakeClock;
   readonly files: MadeUpFiles;
   readonly statistics: NodeStatistics;
-  readonly volumes = new Map<string, readonly MeasuredVolume[]>();
+  readonly volumes = new Map<string, readonly VolumeReading[]>();
   /** The runtime tells the image of sandboxes only then. */
   imageKnown: Promise<void> = Promise.resolve();
   /** Pods whose volumes can't be measured. */

@@ -7,6 +7,8 @@ export class MemoryClaims implements Claims {
   readonly persistentVolumes = new Map<string, PersistentVolume>();
   labels: Readonly<Record<string, string>> = { zone: "a" };
   outage: Error | undefined;
+  /** How often a claim was looked at, for those who wait for the next look. */
+  looks = 0;
 
   /** A claim `name` bound to a volume `pv-name` of that source. */
   bind(name: string, source: Partial<PersistentVolumeSpec>, metadata: PersistentVolume["metadata"] = {}): void {
@@ -23,6 +25,7 @@ export class MemoryClaims implements Claims {
   }
 
   async claim(_namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> {
+    this.looks++;
     if (this.outage !== undefined) throw this.outage;
     return this.claims.get(name);
   }

@@ -1,10 +1,10 @@
 import type { ConfigMap, Secret } from "../../src/ground/model/index.ts";
 import {
-  keyOf,
   type ObjectKind,
   type ObjectKinds,
-  type ObjectRef,
   type ObjectSource,
+  objectKey,
+  type VolumeObjectRef,
 } from "../../src/pod/volumes/objects/ports.ts";
 
 /** Config maps and secrets as an API server keeps them: versions grow, watches tell the present object, then changes. */
@@ -30,8 +30,8 @@ export class MemoryObjects implements ObjectSource {
     this.put({ kind: "secret", namespace: "default", name }, { data: Object.fromEntries(encoded), ...more });
   }
 
-  put(ref: ObjectRef, object: ConfigMap | Secret): void {
-    const key = keyOf(ref);
+  put(ref: VolumeObjectRef, object: ConfigMap | Secret): void {
+    const key = objectKey(ref);
     const uid = this.#objects.get(key)?.metadata?.uid ?? `uid-${++this.#version}`;
     const { namespace, name } = ref;
     const metadata = { name, namespace, uid, resourceVersion: String(++this.#version) };
@@ -40,27 +40,27 @@ export class MemoryObjects implements ObjectSource {
   }
 
   remove(kind: ObjectKind, name: string, namespace = "default"): void {
-    const key = keyOf({ kind, namespace, name });
+    const key = objectKey({ kind, namespace, name });
     this.#objects.delete(key);
     this.#tell(key);
   }
 
   async get<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     _freshness: "latest" | "cached",
     signal: AbortSignal,
   ): Promise<ObjectKinds[Kind] | undefined> {
     signal.throwIfAborted();
     this.gets++;
     if (this.outage !== undefined) throw this.outage;
-    return this.#objects.get(keyOf(ref)) as ObjectKinds[Kind] | undefined;
+    return this.#objects.get(objectKey(ref)) as ObjectKinds[Kind] | undefined;
   }
 
   watch<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     onObject: (object: ObjectKinds[Kind] | undefined) => void,
   ): Disposable {
-    const key = keyOf(ref);
+    const key = objectKey(ref);
     const tell = (object: ConfigMap | Secret | undefined): void => onObject(object as ObjectKinds[Kind] | undefined);
     const watches = this.#watches.get(key) ?? new Set();
     this.#watches.set(key, watches.add(tell));

@@ -8,8 +8,8 @@ import type { ObservedPod, Pod, PodUid } from "../../src/ground/model/index.ts";
 import type { DispatchPorts } from "../../src/node/server/api/dispatch.ts";
 import { openGate } from "../../src/node/server/api/gate.ts";
 import type { ApiPorts, ApiSettings } from "../../src/node/server/api/node-api.ts";
-import { NodeServer, type TlsSettings } from "../../src/node/server/api/node-server.ts";
-import type { Mount } from "../../src/node/server/api/router.ts";
+import { NodeServer, type ServingTls } from "../../src/node/server/api/node-server.ts";
+import type { ApiMount } from "../../src/node/server/api/router.ts";
 import {
   HealthRegistry,
   LazyStatistics,
@@ -113,9 +113,9 @@ export class TestServer implements AsyncDisposable {
   }
 
   static async start(
-    mounts: readonly Mount[],
+    mounts: readonly ApiMount[],
     ports: Partial<DispatchPorts> = {},
-    tls?: TlsSettings,
+    tls?: ServingTls,
   ): Promise<TestServer> {
     const server = new NodeServer({ host: "127.0.0.1", port: 0 }, tls, {
       mounts,

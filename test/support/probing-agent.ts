@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { Ledger, silentLogger, TaskScope } from "../../src/ground/base/index.ts";
-import type { Container, ContainerId, IdentifiedPod, PodEvent, PodUid, Probe } from "../../src/ground/model/index.ts";
+import type {
+  Container,
+  ContainerId,
+  IdentifiedPod,
+  PodEvent,
+  PodLedger,
+  PodUid,
+  Probe,
+} from "../../src/ground/model/index.ts";
 import type { ProbeOutcome } from "../../src/pod/probes/outcome.ts";
 import type { ProbeKind, ProbeMeasurement, ProbeResult, ProbeStore, SavedResult } from "../../src/pod/probes/ports.ts";
 import { Probes } from "../../src/pod/probes/probes.ts";
@@ -33,7 +41,7 @@ export class ProbingAgent implements AsyncDisposable {
   readonly scope = new TaskScope();
   readonly store: MemoryStore;
   readonly probes: Probes;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly events: string[] = [];
   readonly changes: string[] = [];
   readonly attempts: { readonly at: number; readonly port: number; readonly host: string }[] = [];

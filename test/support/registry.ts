@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Blob, buildImage, type OciImage } from "../../src/beside/cli/machine/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
+import { freePort } from "./free-port.ts";
 
 /** What a registry with authentication asks for. */
 export const registryCredentials = { username: "puller", password: "open-sesame" } as const;
@@ -119,14 +119,4 @@ async function untilAnswering(host: string, registry: TestRegistry): Promise<voi
     }
     await systemClock.sleep(20, giveUp);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port given");
-  return address.port;
 }

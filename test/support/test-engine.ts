@@ -1,10 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AgentMetrics } from "../../src/agent/metrics/index.ts";
-import { buildPodEngine, type PodEngine } from "../../src/agent/pod-engine.ts";
+import { buildPodEngine, type PodEngine } from "../../src/agent/build-pod-engine.ts";
+import { buildPodSight, type PodSight } from "../../src/agent/build-pod-sight.ts";
 import type { PodEngineParts } from "../../src/agent/pod-engine-parts.ts";
-import { buildPodSight, type PodSight } from "../../src/agent/pod-sight.ts";
 import { Wakes } from "../../src/agent/wakes.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "../../src/beside/hollow/index.ts";
 import { ContainerHints, CriError } from "../../src/connections/cri/index.ts";
@@ -12,12 +11,15 @@ import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/ground/bas
 import type {
   ContainerStatus,
   IdentifiedPod,
+  PodLedger,
   PodSource,
   PodSpec,
   PodStatus,
+  PodStep,
   PodUid,
   Provisional,
 } from "../../src/ground/model/index.ts";
+import { AgentMetrics } from "../../src/node/metrics/index.ts";
 import { Figures } from "../../src/node/server/index.ts";
 import { Admission, type AdmissionHandler } from "../../src/pod/registry/index.ts";
 import { StartError } from "../../src/pod/runtime/index.ts";
@@ -47,13 +49,34 @@ export interface TestEngineOptions {
   /** As containers are told of them. */
   readonly nodeIps?: () => readonly string[];
   readonly readHostDns?: PodEngineParts["readHostDns"];
+  readonly resizeSettings?: Partial<PodEngineParts["resizeSettings"]>;
 }
+
+/** A node that can resize whatever the API asks for. */
+export const noResizeLimits: PodEngineParts["resizeSettings"] = {
+  isEnabled: true,
+  pinsCpus: false,
+  pinsMemory: false,
+  mayUseSwap: () => false,
+  allocatable: () => new Map(),
+};
 
 /** The pod engine as the agent wires it, on virtual time, over the simulated runtime. */
 export class TestEngine implements AsyncDisposable {
   readonly clock = new FakeClock(undefined, settleFiles);
   readonly runtime: FakeRuntime;
   readonly events: string[] = [];
+  /** What became of the cgroups of pods by resizes, in order. */
+  readonly cgroupChanges: string[] = [];
+  /** What all containers of a pod use, in bytes. */
+  podMemoryUsage = 0n;
+  readonly podCgroups: PodEngineParts["cgroups"]["pods"] = {
+    raise: async ({ metadata }, resource) => void this.cgroupChanges.push(`raise ${resource} of ${metadata.name}`),
+    lower: async ({ metadata }, resource) => void this.cgroupChanges.push(`lower ${resource} of ${metadata.name}`),
+    follow: async () => {},
+    memoryLimit: () => undefined,
+    memoryUsage: async () => this.podMemoryUsage,
+  };
   readonly rootDir: string;
   readonly #options: TestEngineOptions;
   readonly #wanted = new Map<string, IdentifiedPod>();
@@ -189,10 +212,10 @@ export class TestEngine implements AsyncDisposable {
   }
 
   /** What the agent does every few minutes: removes directories of pods that nobody knows. */
-  async cleanOrphans(): Promise<void> {
+  async cleanOrphanedDirectories(): Promise<void> {
     const { sight, volumes, scope } = this.#life;
     const known = await sight.podsToKeep(scope.signal);
-    if (known !== undefined) await volumes.cleanOrphans(known, scope.signal);
+    if (known !== undefined) await volumes.cleanOrphanedDirectories(known, scope.signal);
   }
 
   async #deliver(): Promise<void> {
@@ -214,10 +237,10 @@ export class TestEngine implements AsyncDisposable {
     };
     const sources = this.#options.awaited === undefined ? [source] : [source, this.#options.awaited];
     const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
-    const ledger = new Ledger<PodUid>(clock, undefined, metrics.pods.onStep);
+    const ledger = new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep);
     const wakes = new Wakes();
     const hinted = hints(new ContainerHints({ runtime, clock, log: silentLogger }));
-    const sight = buildPodSight({ clock, log: silentLogger, runtime, hints: hinted, mux, metrics, wakes });
+    const sight = buildPodSight({ clock, log: silentLogger, runtime, hints: hinted, mux, metrics, wakes, rootDir });
     const volumes = new PodVolumes(scope, {
       clock,
       log: silentLogger,
@@ -250,7 +273,12 @@ export class TestEngine implements AsyncDisposable {
       services: () => ({ state: "none" }),
       runtimeHandlerOf: () => "",
       legacyLogDir: join(rootDir, "links"),
-      cgroups: { async ensure() {}, async remove() {} },
+      cgroups: {
+        async ensure() {},
+        async remove() {},
+        pods: this.podCgroups,
+      },
+      resizeSettings: { ...noResizeLimits, ...this.#options.resizeSettings },
       onPodsKnown: () => {},
       volumes,
       readConfigMap: undefined,
@@ -308,7 +336,7 @@ interface Life {
   readonly volumes: PodVolumes;
   readonly engine: PodEngine;
   readonly sight: PodSight;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   /** What pods are judged by has become known, or has changed. */
   readonly reconsider: () => void;
   readonly figures: Figures;

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/ground/base/index.ts";
 import type { Container, ContainerStatus as KubeContainerStatus, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { eventually, TestAgent } from "./agent.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";
+import { untilTold } from "./raw-runtime.ts";
 
 /** A private containerd with the built agent beside it, and a look inside the containers of its pods. */
 export class TestNode implements AsyncDisposable {
@@ -46,7 +47,7 @@ export class TestNode implements AsyncDisposable {
 
   /** A container that runs until it is told to end, and then ends at once. */
   server(name: string, more: Partial<Container> = {}): Container {
-    return this.shell(name, "trap 'exit 0' TERM; sleep 1d & wait", more);
+    return { name, image: this.containerd.images.busybox, command: untilTold, ...more };
   }
 
   /** A directory of the host that a pod's containers see as /trace and write down in what they do. */

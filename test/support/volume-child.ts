@@ -10,7 +10,8 @@ import { type IdentifiedPod, type PodUid, uidOf } from "../../src/ground/model/i
 import { CsiVolumes, TokenManager, VolumeFiles } from "../../src/pod/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { MemoryClaims } from "./memory-claims.ts";
-import { eventually, podWithVolumes, VolumeNode } from "./volume-node.ts";
+import { until } from "./until.ts";
+import { podWithVolumes, VolumeNode } from "./volume-node.ts";
 
 const [root = "", registry = "", mode = "work"] = process.argv.slice(2);
 const journal = join(root, "journal");
@@ -55,7 +56,7 @@ const registration = new PluginRegistration({
   log,
 });
 node.scope.spawn("plugins", (signal) => registration.run(signal));
-await eventually("the driver is registered", () => drivers.names().length > 0);
+await until("the driver is registered", () => drivers.names().length > 0);
 await node.volumes.restore();
 
 const pods = Array.from({ length: podCount }, (_, index) =>
@@ -84,8 +85,8 @@ for (const line of mode === "clean" ? [] : readLines(journal)) {
 
 const known = new Set([...promised.keys()].map((uid) => uid as PodUid));
 process.stdout.write("up\n");
-const { problems } = await node.volumes.cleanOrphans(known, never);
-if (problems.length > 0) fail(`orphans remain: ${JSON.stringify(problems)}`);
+const { problems } = await node.volumes.cleanOrphanedDirectories(known, never);
+if (problems.length > 0) fail(`orphaned directories remain: ${JSON.stringify(problems)}`);
 for (const pod of pods) {
   const token = promised.get(uidOf(pod));
   if (token === undefined) continue;

@@ -11,12 +11,13 @@ import type {
   Pod,
   PodSpec,
 } from "../../src/ground/model/index.ts";
-import { eventually, isReady } from "./agent.ts";
+import { answerMs, eventually, isReady } from "./agent.ts";
 import { ApiCluster } from "./api-cluster.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";
+import { untilTold } from "./raw-runtime.ts";
 
 const namespace = "default";
-const soon = (): AbortSignal => AbortSignal.timeout(10_000);
+const soon = (): AbortSignal => AbortSignal.timeout(answerMs);
 
 /** A cluster of one real node, whose volumes are looked at from inside the containers. */
 export class VolumeCluster implements AsyncDisposable {
@@ -58,8 +59,7 @@ export class VolumeCluster implements AsyncDisposable {
   }
 
   main(more: Partial<Container> = {}): Container {
-    const command = ["sh", "-c", "trap 'exit 0' TERM; sleep 1d & wait"];
-    return { name: "main", image: this.containerd.images.busybox, command, ...more };
+    return { name: "main", image: this.containerd.images.busybox, command: untilTold, ...more };
   }
 
   async run(name: string, spec: Partial<PodSpec>): Promise<Pod> {

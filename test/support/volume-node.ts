@@ -8,6 +8,7 @@ import {
   defaultPod,
   type IdentifiedPod,
   type PodEvent,
+  type PodLedger,
   type PodSpec,
   type PodUid,
   type Volume,
@@ -46,7 +47,7 @@ export class VolumeNode implements AsyncDisposable {
   readonly ready: PodUid[] = [];
   readonly contentDelaysMs: number[] = [];
   readonly clock: Clock;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly #options: VolumeNodeOptions;
   #scope = new TaskScope();
   #volumes: PodVolumes;
@@ -173,13 +174,4 @@ export function podWithVolumes(
     spec: { containers: [{ name: "main", image: "busybox:1", volumeMounts: mounts }], volumes, ...spec },
   });
   return pod as IdentifiedPod;
-}
-
-/** Waits until the condition holds; fails with what was asked for. */
-export async function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = systemClock.monotonic() + 20_000;
-  while (!(await condition())) {
-    if (systemClock.monotonic() > deadline) throw new Error(`waited in vain until ${what}`);
-    await systemClock.sleep(2, new AbortController().signal);
-  }
 }

@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
-import { access, mkdir, open, readFile } from "node:fs/promises";
+import { mkdir, open, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
-import type { Clock } from "../../ground/base/index.ts";
+import { type Clock, isThere } from "../../ground/base/index.ts";
 import { isRunning, lastLines, type MachineLayout, processOf, spawnDetached, stopProcess } from "./machine/index.ts";
 import { usablePort } from "./ports.ts";
 
@@ -33,7 +33,7 @@ export async function ensureApi(
   const keeper = (await processOf(layout, "api-keeper")) ?? (await launch(layout, nodeName, home, clock));
   const deadline = clock.monotonic() + patienceMs;
   const found = apiAccess(layout, nodeName);
-  while (!(await exists(found.kubeconfig)) || !(await answers(layout))) {
+  while (!(await isThere(found.kubeconfig)) || !(await answers(layout))) {
     if (keeper === undefined || !(await isRunning(keeper)) || clock.monotonic() > deadline) {
       const log = await lastLines(layout.apiLog);
       throw new Error(`the API server does not answer; its log (${layout.apiLog}) says last:\n${log}`);
@@ -78,13 +78,6 @@ async function serverUrl({ adminKubeconfig }: MachineLayout): Promise<URL | unde
   const text = await readFile(adminKubeconfig, "utf8").catch(() => "");
   const server: unknown = text === "" ? undefined : JSON.parse(text).clusters?.[0]?.cluster?.server;
   return typeof server === "string" ? new URL(server) : undefined;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function answers(layout: MachineLayout): Promise<boolean> {

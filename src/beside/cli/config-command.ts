@@ -1,8 +1,8 @@
 import {
   type ConfigIo,
   type ConfigWarning,
+  describeConfigProblem,
   describeOrigin,
-  describeProblem,
   type Effect,
   type EffectiveSetting,
   effectiveFields,
@@ -56,7 +56,7 @@ export async function runConfigCommand(
 }
 
 function describeInvalid({ step, problems, warnings }: InvalidConfig): string {
-  const lines = problems.map((problem) => `  ${describeProblem(problem)}\n`).join("");
+  const lines = problems.map((problem) => `  ${describeConfigProblem(problem)}\n`).join("");
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
   return `${describeWarnings(warnings)}nodelet config: ${count}${step === "" ? ":" : `, ${step.trimEnd()}`}\n${lines}`;
 }

@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { hasCode, messageOf } from "../../ground/base/index.ts";
+import { hasCode, isThere, messageOf } from "../../ground/base/index.ts";
 import { defaultStateDir, pathFrom, reportingErrors } from "./command.ts";
 import { type Command, type CommandIo, UsageError } from "./io.ts";
 import { blameText, type LedgerAnswer, whyText } from "./ledger-text.ts";
@@ -28,12 +27,13 @@ ${purpose}
 `;
   return (args, io) =>
     reportingErrors(name, usage, io, async () => {
-      const { pod, rootDir, help } = readArgs(args, io);
+      const { pod, given, help } = readArgs(args, io);
       if (help) {
         io.stdout.write(usage);
         return 0;
       }
       if (pod === undefined) throw new UsageError("which pod? Give its name");
+      const rootDir = given ?? (await defaultRoot());
       const answer = await new LocalClient(join(rootDir, "nodelet.sock"))
         .ledger(pod, io.signal)
         .catch((error: unknown) => {
@@ -48,7 +48,14 @@ ${purpose}
     });
 }
 
-function readArgs(args: readonly string[], io: CommandIo): { pod: string | undefined; rootDir: string; help: boolean } {
+interface LedgerArgs {
+  readonly pod: string | undefined;
+  /** The root directory, where one is given. */
+  readonly given: string | undefined;
+  readonly help: boolean;
+}
+
+function readArgs(args: readonly string[], io: CommandIo): LedgerArgs {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -59,7 +66,7 @@ function readArgs(args: readonly string[], io: CommandIo): { pod: string | undef
     const given = values["root-dir"];
     return {
       pod: positionals[0],
-      rootDir: given === undefined ? defaultRoot() : pathFrom(io, given),
+      given: given === undefined ? undefined : pathFrom(io, given),
       help: values.help,
     };
   } catch (error) {
@@ -67,9 +74,9 @@ function readArgs(args: readonly string[], io: CommandIo): { pod: string | undef
   }
 }
 
-function defaultRoot(): string {
+async function defaultRoot(): Promise<string> {
   const { agentRoot } = layoutOf(defaultStateDir);
-  return existsSync(join(agentRoot, "nodelet.sock")) ? agentRoot : kubeletRoot;
+  return (await isThere(join(agentRoot, "nodelet.sock"))) ? agentRoot : kubeletRoot;
 }
 
 function isNotThere(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { ContainerState, ContainerStatus, Pod } from "../../ground/model/index.ts";
+import { type ContainerState, type ContainerStatus, isSidecar, type Pod } from "../../ground/model/index.ts";
 
 /** What a person wants to see of a pod at a glance. */
 export interface PodSummary {
@@ -30,7 +30,7 @@ export function summarize(pod: Pod): PodSummary {
   const { spec, status, metadata } = pod;
   const containers: ContainerSummary[] = [];
   for (const container of spec?.initContainers ?? []) {
-    const kind = container.restartPolicy === "Always" ? "sidecar" : "init";
+    const kind = isSidecar(container) ? "sidecar" : "init";
     containers.push(summarizeContainer(container.name, kind, status?.initContainerStatuses));
   }
   for (const container of spec?.containers ?? []) {

@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { isAbort, messageOf, TaskScope } from "../../ground/base/index.ts";
+import { isAbort, messageOf, TaskScope, untilAborted } from "../../ground/base/index.ts";
 import { agentClient, agentEnded, configuredSettings, startAgent, untilAnswering } from "./agent-process.ts";
 import { type ApiAccess, ensureApi, stopApi } from "./api-process.ts";
 import { defaultStateDir, machineAt, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
@@ -152,7 +151,7 @@ async function showUntilStopped(options: UpOptions, agent: ProcessIdentity, io: 
         await io.clock.sleep(1000, signal);
       }
     });
-    if (!scope.signal.aborted) await once(scope.signal, "abort");
+    await untilAborted(scope.signal);
     if (!io.signal.aborted) throw causeOf(scope.signal.reason);
   }
   io.stderr.write("\nnodelet: stopping the agent\n");

@@ -1,6 +1,6 @@
 /** One thing a simulated process does. After its last step it exits with code 0. */
 export type Step =
-  | { readonly do: "print"; readonly stream: LogStream; readonly text: string }
+  | { readonly do: "print"; readonly stream: OutputStream; readonly text: string }
   /** Writes a file; it becomes real only where a mount leads from the path to the host. */
   | { readonly do: "write"; readonly path: string; readonly text: string; readonly mode: "replace" | "append" }
   | { readonly do: "sleep"; readonly ms: number }
@@ -9,7 +9,7 @@ export type Step =
   /** `reason` goes before the usual Completed or Error. */
   | { readonly do: "exit"; readonly code: number; readonly reason?: string };
 
-export type LogStream = "stdout" | "stderr";
+export type OutputStream = "stdout" | "stderr";
 
 /**
  * What SIGTERM does to it: nothing, death by the signal, or these steps instead of the present ones. `unhandled` is
@@ -17,14 +17,19 @@ export type LogStream = "stdout" | "stderr";
  */
 export type OnTerm = "ignore" | "die" | "unhandled" | readonly Step[];
 
-export interface Usage {
+export interface SimulatedUsage {
   readonly cpuMillicores: number;
   readonly memoryBytes: number;
 }
 
 export type Behaviour =
   | { readonly type: "failsToStart"; readonly message: string }
-  | { readonly type: "runs"; readonly steps: readonly Step[]; readonly onTerm: OnTerm; readonly usage?: Usage };
+  | {
+      readonly type: "runs";
+      readonly steps: readonly Step[];
+      readonly onTerm: OnTerm;
+      readonly usage?: SimulatedUsage;
+    };
 
 export const exitCodeOfTerm = 143;
 export const exitCodeOfKill = 137;

@@ -10,7 +10,7 @@ import {
   NamespaceMode,
 } from "../../connections/cri/index.ts";
 import { type Clock, LinkedSignal } from "../../ground/base/index.ts";
-import type { Behaviour, OnTerm, Usage } from "./behaviour.ts";
+import type { Behaviour, OnTerm, SimulatedUsage } from "./behaviour.ts";
 import { type CallContext, findById, type Ids, Names, type Stamps } from "./context.ts";
 import { FakeProcess } from "./fake-process.ts";
 import type { StoredImage } from "./image-store.ts";
@@ -30,7 +30,7 @@ export interface ContainerPorts {
   announce(type: ContainerEventType, id: string, sandbox: SandboxRecord): void;
 }
 
-const defaultUsage: Usage = { cpuMillicores: 1, memoryBytes: 4 * 1024 * 1024 };
+const defaultUsage: SimulatedUsage = { cpuMillicores: 1, memoryBytes: 4 * 1024 * 1024 };
 const lostExit = { exitCode: 255, reason: "Unknown" };
 
 /** Containers and the processes that pretend to run in them. */

@@ -10,7 +10,7 @@ export interface CallContext {
   readonly life: AbortSignal;
 }
 
-/** Time in nanoseconds that never repeats, so that what was created later always sorts later. */
+/** The time of day in nanoseconds, set back with the clock; of two in one millisecond the later one sorts later. */
 export class Stamps {
   readonly #clock: Clock;
   #last = 0n;
@@ -21,7 +21,8 @@ export class Stamps {
 
   readonly next = (): bigint => {
     const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n;
-    this.#last = now > this.#last ? now : this.#last + 1n;
+    const isSameMoment = this.#last / 1_000_000n === now / 1_000_000n;
+    this.#last = isSameMoment ? this.#last + 1n : now;
     return this.#last;
   };
 }

@@ -2,7 +2,7 @@ import { CriError, type ExecSyncResponse } from "../../connections/cri/index.ts"
 import { type Clock, onAbort } from "../../ground/base/index.ts";
 import { FakeProcess } from "./fake-process.ts";
 import type { ContainerRecord } from "./records.ts";
-import { behaviourOf, notFound, type UnknownPrograms } from "./shell.ts";
+import { behaviourOf, commandNotFound, type UnknownPrograms } from "./shell.ts";
 
 /** What a command run in a container does. */
 export interface ExecAnswer {
@@ -84,7 +84,7 @@ function behaviourOfExec({ container, command, answer, unknownPrograms }: Exec) 
   // Where programs are taken on trust, a command nobody described is taken to succeed.
   if (unknownPrograms === "runForever") return [];
   const [program = ""] = command;
-  throw cannotStart(container, `unable to start container process: exec: "${program}": ${notFound(program)}`);
+  throw cannotStart(container, `unable to start container process: exec: "${program}": ${commandNotFound(program)}`);
 }
 
 function cannotStart({ id }: ContainerRecord, why: string): CriError {

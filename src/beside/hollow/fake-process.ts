@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "../../ground/base/index.ts";
-import { exitCodeOfKill, exitCodeOfTerm, type LogStream, type OnTerm, type Step } from "./behaviour.ts";
+import { exitCodeOfKill, exitCodeOfTerm, type OnTerm, type OutputStream, type Step } from "./behaviour.ts";
 
 export interface ProcessPorts {
   readonly clock: Clock;
-  print(stream: LogStream, text: string): void;
+  print(stream: OutputStream, text: string): void;
   write(path: string, text: string, mode: "replace" | "append"): void;
   /** Called once. */
   exited(code: number, reason: string | undefined): void;

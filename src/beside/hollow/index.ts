@@ -7,8 +7,8 @@ export {
   ignoresTerm,
   type OnTerm,
   runsForever,
+  type SimulatedUsage,
   type Step,
-  type Usage,
 } from "./behaviour.ts";
 export type { ExecAnswer, ExecScript } from "./exec.ts";
 export { FakeRuntime, type FakeRuntimeOptions, type RestartKeeps } from "./fake-runtime.ts";

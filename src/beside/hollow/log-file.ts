@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import type { LogStream } from "./behaviour.ts";
+import type { OutputStream } from "./behaviour.ts";
 
 const longestLineBytes = 16_384;
 
@@ -8,7 +8,7 @@ const longestLineBytes = 16_384;
 export class LogFile {
   readonly #path: string;
   readonly #nanoseconds: () => bigint;
-  readonly #unfinished = new Map<LogStream, string>();
+  readonly #unfinished = new Map<OutputStream, string>();
   #file: number | undefined;
 
   constructor(path: string, nanoseconds: () => bigint) {
@@ -22,7 +22,7 @@ export class LogFile {
     if (this.#path !== "" && existsSync(dirname(this.#path))) this.#file = openSync(this.#path, "a", 0o640);
   }
 
-  print(stream: LogStream, text: string): void {
+  print(stream: OutputStream, text: string): void {
     const lines = ((this.#unfinished.get(stream) ?? "") + text).split("\n");
     const rest = lines.pop() ?? "";
     for (const line of lines) this.#write(stream, line, "F");
@@ -35,7 +35,7 @@ export class LogFile {
     this.#closeFile();
   }
 
-  #write(stream: LogStream, line: string, tag: "F" | "P"): void {
+  #write(stream: OutputStream, line: string, tag: "F" | "P"): void {
     if (this.#file === undefined) return;
     let rest = Buffer.from(line);
     while (rest.length > longestLineBytes) {
@@ -45,7 +45,7 @@ export class LogFile {
     this.#writeEntry(stream, tag, rest);
   }
 
-  #writeEntry(stream: LogStream, tag: "F" | "P", content: Buffer): void {
+  #writeEntry(stream: OutputStream, tag: "F" | "P", content: Buffer): void {
     if (this.#file === undefined) return;
     writeSync(
       this.#file,

@@ -1,5 +1,5 @@
 import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../../connections/cri/index.ts";
-import type { Usage } from "./behaviour.ts";
+import type { SimulatedUsage } from "./behaviour.ts";
 import type { FakeProcess } from "./fake-process.ts";
 import type { StoredImage } from "./image-store.ts";
 import type { LogFile } from "./log-file.ts";
@@ -16,9 +16,14 @@ export interface SandboxRecord {
 }
 
 // created -> running -> exited        created -> exited when it cannot start
-export type ContainerLife =
+export type SimulatedLife =
   | { readonly step: "created" }
-  | { readonly step: "running"; readonly startedAt: bigint; readonly process: FakeProcess; readonly usage: Usage }
+  | {
+      readonly step: "running";
+      readonly startedAt: bigint;
+      readonly process: FakeProcess;
+      readonly usage: SimulatedUsage;
+    }
   | {
       readonly step: "exited";
       /** 0 when it never ran. */
@@ -38,7 +43,7 @@ export interface ContainerRecord {
   readonly log: LogFile;
   readonly logPath: string;
   resources: LinuxContainerResources | undefined;
-  life: ContainerLife;
+  life: SimulatedLife;
   /** Resolved by its exit; whoever stops it waits here. */
   readonly exited: Set<() => void>;
 }

@@ -20,11 +20,11 @@ export function behaviourOf(commandLine: readonly string[], unknown: UnknownProg
   if (unknown === "runForever") return runsForever();
   return failsToStart(
     "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: " +
-      `unable to start container process: exec: "${program}": ${notFound(program)}: unknown`,
+      `unable to start container process: exec: "${program}": ${commandNotFound(program)}: unknown`,
   );
 }
 
-export function notFound(program: string): string {
+export function commandNotFound(program: string): string {
   if (program.startsWith("/")) return `stat ${program}: no such file or directory`;
   return "executable file not found in $PATH";
 }

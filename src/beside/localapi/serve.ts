@@ -1,7 +1,14 @@
-import { once } from "node:events";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { type Clock, explain, type LogWriter, messageOf, TaskScope } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  explain,
+  LinkedSignal,
+  type LogWriter,
+  messageOf,
+  TaskScope,
+  untilAborted,
+} from "../../ground/base/index.ts";
 import { writeClientFiles } from "./client-files.ts";
 import { startLocalApi } from "./start.ts";
 
@@ -63,7 +70,8 @@ export async function runApiServer(
     });
     await writeClientFiles(dir, api, nodes);
     log.info("Serving the Kubernetes API", { url: api.url, dir });
-    if (!stop.aborted && !api.failed.aborted) await Promise.race([once(stop, "abort"), once(api.failed, "abort")]);
+    using ending = new LinkedSignal(stop, api.failed);
+    await untilAborted(ending.signal);
     const { aborted: hasFailed, reason } = api.failed;
     await api.stop();
     if (!stop.aborted && hasFailed) throw reason;

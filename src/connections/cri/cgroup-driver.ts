@@ -22,7 +22,7 @@ export async function cgroupDriverOf(
       if (code === "Unimplemented") return undefined;
       // One that has gone since it was found is waited for as one that comes late.
       if (code === undefined || (attempt >= tries && code !== "Unavailable")) throw error;
-      log.warn("the container runtime did not tell its cgroup driver", { attempt, tries, error });
+      log.warn("The container runtime did not report its cgroup driver", { attempt, tries, error });
     }
     await clock.sleep(betweenTriesMs, signal);
   }

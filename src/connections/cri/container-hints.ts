@@ -7,7 +7,7 @@ import { type ContainerEventResponse, ContainerEventType } from "./gen/runtime/v
 import type { ContainerHint, HintSource } from "./hint.ts";
 import { HintQueue } from "./hint-queue.ts";
 import type { RuntimeService } from "./services.ts";
-import { untilStopped } from "./settle.ts";
+import { untilStopped } from "./until-stopped.ts";
 
 const firstRetryMs = 100;
 const longestRetryMs = 2_000;

@@ -1,9 +1,7 @@
 // The connection to the container runtime: CRI messages, the two services as typed interfaces, and a gRPC client for them.
-export type { CallHealth, CallReport, PendingCall } from "./call-log.ts";
-export { cgroupDriverOf } from "./cgroup-driver.ts";
-export { CriClient, type CriClientPorts, type CriClientSettings } from "./client.ts";
+export type { CallReport } from "./call-log.ts";
+export { CriClient } from "./client.ts";
 export { ContainerHints, type HintPorts } from "./container-hints.ts";
-export { type CriEndpoint, parseEndpoint } from "./endpoint.ts";
 export { type CriCode, CriError, criCodeOf, grpcStatusOf } from "./errors.ts";
 export {
   type Capability,
@@ -58,9 +56,15 @@ export {
   UpdateContainerResourcesRequest,
   type UserNamespace,
 } from "./gen/index.ts";
-export { type HandshakeState, RuntimeHandshake, UnsupportedRuntimeError } from "./handshake.ts";
-export type { ContainerHint, HintSource } from "./hint.ts";
+export { UnsupportedRuntimeError } from "./handshake.ts";
+export type { ContainerHint } from "./hint.ts";
 export type { RuntimeIdentity } from "./identity.ts";
 export { type CriOperation, deadlineMs } from "./operations.ts";
+export {
+  criConnection,
+  type RuntimeConnection,
+  type RuntimeConnectionPorts,
+  RuntimeLink,
+} from "./runtime-link.ts";
 export type { CallOptions, ImageService, RuntimeService } from "./services.ts";
 export { untilAnswered } from "./until-answered.ts";

@@ -39,3 +39,12 @@ test("an end of the agent ends the wait", async () => {
 test("an error that the runtime did not give rises at once", async () => {
   await assert.rejects(question(1, new TypeError("a defect")).answer, /a defect/);
 });
+
+test("a runtime that does not know the call is not asked for ever", async () => {
+  const unknown = new CriError("Unimplemented", "listImages", "unknown service runtime.v1.ImageService");
+  const { clock, answer, asked } = question(Number.POSITIVE_INFINITY, unknown);
+  const outcome = assert.rejects(answer, /unknown service/);
+  await clock.advance(60_000);
+  await outcome;
+  assert.equal(asked(), 1);
+});

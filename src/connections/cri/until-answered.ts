@@ -7,8 +7,8 @@ const longestWaitMs = 10_000;
 
 /**
  * Asks the runtime as often as it takes. For questions of the start: a runtime that goes in the middle of it is waited for
- * as one that comes late, and nothing is decided without its answer. Rejects when the signal does, and with any error that
- * the runtime did not give.
+ * as one that comes late, and nothing is decided without its answer. Rejects when the signal does, with any error that
+ * the runtime did not give, and when the runtime says that it does not know the call: asking again will not teach it.
  */
 export async function untilAnswered<Answer>(
   question: string,
@@ -21,7 +21,8 @@ export async function untilAnswered<Answer>(
       return await ask();
     } catch (error) {
       signal.throwIfAborted();
-      if (criCodeOf(error) === undefined) throw error;
+      const code = criCodeOf(error);
+      if (code === undefined || code === "Unimplemented") throw error;
       log.warn("The container runtime did not answer; asking again", { question, waitMs, err: messageOf(error) });
     }
     await clock.sleep(waitMs, signal);

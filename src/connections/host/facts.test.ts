@@ -13,10 +13,10 @@ import {
   readMachine,
   readMounts,
   readSwaps,
-  setOwnOomScore,
 } from "./index.ts";
 import { countCpus } from "./machine.ts";
 import { parseMountInfo } from "./mounts.ts";
+import { setOwnOomScore } from "./oom-score.ts";
 
 const roots: string[] = [];
 after(() => {

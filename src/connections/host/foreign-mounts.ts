@@ -1,6 +1,6 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isMissing } from "../../ground/base/index.ts";
+import { ifThere } from "../../ground/base/index.ts";
 import { type Mount, mountOf, readMounts } from "./mounts.ts";
 
 // Memory and the kernel's own: they answer as long as the machine does.
@@ -67,11 +67,7 @@ async function follow(
 }
 
 async function linkAt(path: Buffer): Promise<string | undefined> {
-  try {
-    if (!(await lstat(path)).isSymbolicLink()) return undefined;
-    return (await readlink(path, { encoding: "buffer" })).toString("latin1");
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const found = await ifThere(lstat(path));
+  if (!found?.isSymbolicLink()) return undefined;
+  return (await ifThere(readlink(path, { encoding: "buffer" })))?.toString("latin1");
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rmdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { hasCode, isMissing, mapAtMost } from "../../ground/base/index.ts";
+import { hasCode, ifThere, isMissing, mapAtMost } from "../../ground/base/index.ts";
 import { type FileName, HeldDirectory, MountCrossedError } from "./held-directory.ts";
 
 /** Something is mounted where files were to be removed; nothing of it was touched. */
@@ -20,14 +20,8 @@ export class MountInTheWayError extends Error {
  * meanwhile: what others have mounted below keeps its data, and an error tells where it is.
  */
 export async function removeTree(path: string): Promise<void> {
-  let parent: HeldDirectory;
-  try {
-    parent = await HeldDirectory.open(dirname(path));
-  } catch (error) {
-    if (isMissing(error)) return;
-    throw error;
-  }
-  using held = parent;
+  using held = await ifThere(HeldDirectory.open(dirname(path)));
+  if (held === undefined) return;
   await removeTreeIn(held, Buffer.from(basename(path)), dirname(path));
 }
 

@@ -20,9 +20,9 @@ import {
   notifySystemd,
   readMounts,
   SyscallError,
-  setOpenFileLimit,
   unmountFlags,
 } from "./index.ts";
+import { setOpenFileLimit } from "./open-files.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-syscalls-"));
 const children: ChildProcess[] = [];

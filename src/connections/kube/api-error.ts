@@ -120,6 +120,15 @@ export function isOtherUid(error: unknown): boolean {
   return (error.details?.causes ?? []).some(({ field }) => field === "metadata.uid");
 }
 
+/**
+ * The object would be larger than the server takes requests, or than its database takes objects. Of the latter only the
+ * words tell: etcd's, or those of the connection to it.
+ */
+export function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.code === 413 || (error.code === 500 && /request is too large|larger than max/.test(error.message));
+}
+
 export function isForbidden(error: unknown): boolean {
   return error instanceof ApiError && error.code === 403;
 }

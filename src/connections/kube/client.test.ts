@@ -2,16 +2,9 @@ import assert from "node:assert/strict";
 import { getEventListeners, once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import type { SeenRequest } from "../../../test/support/api-stand-in.ts";
-import {
-  advanceUntil,
-  ClientLab,
-  generous,
-  never,
-  openPromise,
-  settled,
-  until,
-} from "../../../test/support/client-lab.ts";
+import { advanceUntil, ClientLab, generous, never, openPromise, settled } from "../../../test/support/client-lab.ts";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
+import { until } from "../../../test/support/until.ts";
 import type { Status } from "../../ground/model/index.ts";
 import { ApiError, isConflict, isNotFound } from "./api-error.ts";
 import { resources } from "./resources.ts";
@@ -236,7 +229,7 @@ describe("patience", () => {
         else reply.json({ metadata: { name: "n" } });
       };
       const answer = clients.main.update(resources.nodes, { name: "n" }, {}, never);
-      await until(() => server.seen.length === 1);
+      await until("server.seen.length === 1", () => server.seen.length === 1);
       await settled(clock);
       assert.equal(server.seen.length, 1, "not before its time");
       await advanceUntil(clock, 500, () => server.seen.length === 3);
@@ -281,7 +274,7 @@ describe("patience", () => {
       void clients.heartbeat.update(resources.nodes, { name: "n" }, {}, never).catch((e) => {
         error = e;
       });
-      await until(() => server.seen.length > asked);
+      await until("server.seen.length > asked", () => server.seen.length > asked);
       await advanceUntil(clock, 500, () => error !== undefined);
       assert.ok(error instanceof ConnectionError);
       assert.equal(error.message, "The API server did not answer PUT /api/v1/nodes/n within 10 s");
@@ -304,11 +297,14 @@ describe("throttling", () => {
         void clients[name].get(resources.nodes, { name }, {}, never).then(() => answered[name]++);
       }
     }
-    await until(() => answered.main === 2 && answered.events === 10 && answered.heartbeat === 15);
+    await until(
+      "answered.main === 2 && answered.events === 10 && answered.heartbeat === 15",
+      () => answered.main === 2 && answered.events === 10 && answered.heartbeat === 15,
+    );
     await settled(clock);
     assert.deepEqual(answered, { main: 2, events: 10, heartbeat: 15 });
     await clock.advance(1_000);
-    await until(() => answered.events === 15 && answered.main === 3);
+    await until("answered.events === 15 && answered.main === 3", () => answered.events === 15 && answered.main === 3);
     await settled(clock);
     assert.deepEqual(answered, { main: 3, events: 15, heartbeat: 15 });
     await advanceUntil(clock, 1_000, () => answered.main === 15);

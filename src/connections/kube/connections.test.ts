@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { ApiStandIn } from "../../../test/support/api-stand-in.ts";
-import { advanceUntil, ClientLab, never, openPromise, realTime, until } from "../../../test/support/client-lab.ts";
+import { advanceUntil, ClientLab, never, openPromise, realTime } from "../../../test/support/client-lab.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { TestAuthority } from "../../../test/support/test-certificates.ts";
+import { until } from "../../../test/support/until.ts";
 import type { Logger } from "../../ground/base/index.ts";
 import { resources } from "./resources.ts";
 import { ConnectionError } from "./transport/index.ts";
@@ -77,7 +78,7 @@ describe("connections", () => {
       more();
     };
     await assert.rejects(clients.main.get(resources.nodes, { name: "n" }, {}, never), { code: 403 });
-    await until(() => closed);
+    await until("closed", () => closed);
   });
 
   test("a full session is joined by another, which goes when it is not needed", async () => {
@@ -90,7 +91,7 @@ describe("connections", () => {
       else reply.json({});
     };
     const waiting = Array.from({ length: 10 }, () => clients.main.get(resources.nodes, { name: "held" }, {}, never));
-    await until(() => held.length === 10);
+    await until("held.length === 10", () => held.length === 10);
     // A fourth at most: a new session does not know its limit until the server has said it.
     assert.ok([3, 4].includes(server.connections), `${server.connections} connections`);
     for (const release of held) release();
@@ -111,7 +112,7 @@ describe("connections", () => {
     };
     const first = clients.main.get(resources.nodes, { name: "held" }, {}, never);
     const second = clients.main.update(resources.nodes, { name: "held" }, {}, never).catch((e) => e);
-    await until(() => held.length === 2);
+    await until("held.length === 2", () => held.length === 2);
     server.sayGoaway();
     await realTime(20);
     await clients.main.create(resources.pods, { namespace: "a" }, {}, never);
@@ -130,7 +131,7 @@ describe("connections", () => {
       server.script = (_, reply) => void held.push(() => reply.json({ metadata: { name: "held" } }));
       const first = clients.main.get(resources.nodes, { name: "held" }, {}, never);
       const second = clients.main.update(resources.nodes, { name: "held" }, {}, never).catch((e) => e);
-      await until(() => held.length === 2);
+      await until("held.length === 2", () => held.length === 2);
       server.sayGoaway();
       await realTime(1);
       held[0]?.();
@@ -197,7 +198,7 @@ describe("connections", () => {
     const clients = await lab.clients(server.url);
     server.script = () => {};
     const open = clients.main.update(resources.nodes, { name: "n" }, {}, never).catch((e) => e);
-    await until(() => server.seen.length === 1);
+    await until("server.seen.length === 1", () => server.seen.length === 1);
     clients[Symbol.dispose]();
     assert.ok((await open) instanceof ConnectionError);
     await assert.rejects(clients.main.get(resources.nodes, { name: "n" }, {}, never), /client was closed/);
@@ -253,14 +254,14 @@ describe("who we are", () => {
       reply.json({ metadata: { name: "slow" } });
     };
     const slow = clients.main.get(resources.nodes, { name: "slow" }, {}, never);
-    await until(() => server.seen.length === 2);
+    await until("server.seen.length === 2", () => server.seen.length === 2);
     server.script = (_, reply) => reply.json({});
     await install("system:node:two");
     await clock.advance(10_000);
     assert.equal(await whoAmI(), "system:node:two");
     finish.resolve();
     assert.equal((await slow).metadata?.name, "slow");
-    await until(() => server.sockets.size === 1);
+    await until("server.sockets.size === 1", () => server.sockets.size === 1);
   });
 
   test("certificate and key may share a file, and other authorities the one of the server", async () => {

@@ -103,7 +103,7 @@ export class CsiDrivers implements PluginHandler {
       await this.#records?.withdraw(name, signal);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      this.#log.error("Could not take a CSI driver out of the node's records", error, { driver: name });
+      this.#log.error("Could not remove a CSI driver from the CSINode", error, { driver: name });
     }
   }
 }

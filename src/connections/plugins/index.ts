@@ -1,7 +1,6 @@
-// Doors to plugins that register themselves through a socket directory: storage drivers (CSI) and, later, others.
+// Plugins that register themselves through a socket directory: storage drivers (CSI) and, later, others.
 export { type CsiCapabilities, CsiClient } from "./csi-client.ts";
 export { CsiDrivers, type CsiNodeInfo, type CsiNodeRecords } from "./csi-drivers.ts";
-export { CsiNodeUpkeep, type NodeObjects } from "./csi-node-records.ts";
 export {
   NodeExpandVolumeRequest,
   NodePublishVolumeRequest,
@@ -10,5 +9,5 @@ export {
   VolumeCapability_AccessMode_Mode,
   VolumeUsage_Unit,
 } from "./gen/csi.ts";
-export { type Plugin, type PluginHandler, PluginRegistration, type PluginRegistrationPorts } from "./registration.ts";
-export { type PluginCode, PluginError } from "./rpc.ts";
+export { PluginRegistration } from "./registration.ts";
+export { PluginError } from "./rpc.ts";

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type CsiDriverOptions, DriverFailure, TestCsiDriver } from "../../../test/support/csi-driver.ts";
-import { eventually } from "../../../test/support/volume-node.ts";
+import { until } from "../../../test/support/until.ts";
+
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import { CsiDrivers, type CsiNodeInfo, type CsiNodeRecords, DriverMissingError } from "./csi-drivers.ts";
 import { PluginRegistration } from "./registration.ts";
@@ -66,12 +67,12 @@ test("a driver that is there before us, and one that comes later in a directory 
   await using node = await Node.create();
   await node.driver({ name: "early", maxVolumes: 7n, topology: { zone: "a" } }).start();
   node.begin();
-  await eventually("the early one is registered", () => node.drivers.names().includes("early"));
+  await until("the early one is registered", () => node.drivers.names().includes("early"));
   const late = node.driver({ name: "late" }, "own/directory");
   await late.start();
-  await eventually("the late one is registered", () => node.drivers.names().includes("late"));
+  await until("the late one is registered", () => node.drivers.names().includes("late"));
   assert.deepEqual(node.announced[0], { driver: "early", nodeId: "node-1", topology: { zone: "a" }, maxVolumes: 7n });
-  await eventually("it was told", () => late.statuses.length > 0);
+  await until("it was told", () => late.statuses.length > 0);
   assert.deepEqual(late.statuses, [{ pluginRegistered: true, error: "" }]);
   assert.deepEqual(node.registered, ["early", "late"]);
   assert.ok((await node.drivers.client("late").capabilities(new AbortController().signal)).stage);
@@ -82,9 +83,9 @@ test("a driver that leaves is forgotten, and one that comes back under the same 
   node.begin();
   const driver = node.driver();
   await driver.start();
-  await eventually("it is registered", () => node.drivers.names().length === 1);
+  await until("it is registered", () => node.drivers.names().length === 1);
   await driver.stop();
-  await eventually("it is gone", () => node.drivers.names().length === 0);
+  await until("it is gone", () => node.drivers.names().length === 0);
   assert.deepEqual(node.withdrawn, [driver.name]);
   assert.throws(
     () => node.drivers.client(driver.name),
@@ -95,10 +96,10 @@ test("a driver that leaves is forgotten, and one that comes back under the same 
     },
   );
   await driver.start();
-  await eventually("it is back", () => node.drivers.names().length === 1);
+  await until("it is back", () => node.drivers.names().length === 1);
   await driver.stop();
   await driver.start();
-  await eventually("it was registered once more", () => node.registered.length === 3);
+  await until("it was registered once more", () => node.registered.length === 3);
 });
 
 for (const { name, options, problem } of [
@@ -116,7 +117,7 @@ for (const { name, options, problem } of [
     node.begin();
     const driver = node.driver(options);
     await driver.start();
-    await eventually("it was told", () => driver.statuses.length > 0);
+    await until("it was told", () => driver.statuses.length > 0);
     assert.equal(driver.statuses[0]?.pluginRegistered, false);
     assert.match(driver.statuses[0]?.error ?? "", problem);
     assert.deepEqual(node.drivers.names(), []);
@@ -129,14 +130,14 @@ test("tried again while its socket is there: a driver that is not ready, and rec
   const driver = node.driver();
   driver.failures.set("NodeGetInfo", { error: new DriverFailure(14, "warming up"), when: "before" });
   await driver.start();
-  await eventually("it was told", () => driver.statuses.length > 0);
+  await until("it was told", () => driver.statuses.length > 0);
   assert.match(driver.statuses[0]?.error ?? "", /rpc error: code = Unavailable desc = warming up/);
   driver.failures.clear();
   node.recordsFailure = new Error("conflict");
-  await eventually("it was told again", () => driver.statuses.length > 1);
+  await until("it was told again", () => driver.statuses.length > 1);
   assert.match(driver.statuses[1]?.error ?? "", /error updating CSINode object with CSI driver node info: conflict/);
   node.recordsFailure = undefined;
-  await eventually("it is registered", () => node.drivers.names().length === 1);
+  await until("it is registered", () => node.drivers.names().length === 1);
 });
 
 test("two of the same name: the higher version wins, whichever comes first", async () => {
@@ -147,12 +148,12 @@ test("two of the same name: the higher version wins, whichever comes first", asy
     node.driver({ versions: ["1.0.0", "1.2.0", "0.9"] }, "new"),
   ];
   await old.start();
-  await eventually("the old one is registered", () => node.registered.length === 1);
+  await until("the old one is registered", () => node.registered.length === 1);
   await young.start();
-  await eventually("the new one takes over", () => node.registered.length === 2);
+  await until("the new one takes over", () => node.registered.length === 2);
   await old.stop();
   await old.start();
-  await eventually("the old one was told", () => old.statuses.some(({ pluginRegistered }) => !pluginRegistered));
+  await until("the old one was told", () => old.statuses.some(({ pluginRegistered }) => !pluginRegistered));
   assert.match(
     old.statuses.at(-1)?.error ?? "",
     /Another driver with the same name is already registered with a higher supported version/,
@@ -169,7 +170,7 @@ test("what is no socket, or is hidden, is left alone", async () => {
   node.begin();
   const visible = node.driver({ name: "visible" });
   await visible.start();
-  await eventually("the visible one is registered", () => node.drivers.names().length > 0);
+  await until("the visible one is registered", () => node.drivers.names().length > 0);
   assert.deepEqual(node.drivers.names(), ["visible"]);
 });
 
@@ -179,5 +180,5 @@ test("a registry that is not there yet is looked for", async () => {
   node.begin();
   const driver = node.driver();
   await driver.start();
-  await eventually("it is registered", () => node.drivers.names().length === 1);
+  await until("it is registered", () => node.drivers.names().length === 1);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { Backoff, KeyedWorkers, Limiter, systemClock, TaskScope } from "./index.ts";
+import { Backoff, KeyedWorkers, Limiter, Pause, systemClock, TaskScope } from "./index.ts";
 
 test("TaskScope: leaving it aborts and awaits every task", async () => {
   const ended: string[] = [];
@@ -109,5 +109,22 @@ test("FakeClock: fires timers in order of time and stops where told", async () =
   assert.deepEqual(fired, [10, 15]);
   await clock.advance(1);
   assert.deepEqual(fired, [10, 15, 20]);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("a pause ends by time or when cut short; an abort rejects, so that nobody acts once more", async () => {
+  const clock = new FakeClock();
+  const pause = new Pause(clock);
+  const stop = new AbortController();
+  const byTime = pause.wait(1_000, stop.signal);
+  await clock.advance(1_000);
+  await byTime;
+  const cut = pause.wait(1_000, stop.signal);
+  pause.cutShort();
+  await cut;
+  const aborted = assert.rejects(pause.wait(1_000, stop.signal), /enough/);
+  stop.abort(new Error("enough"));
+  await aborted;
+  await assert.rejects(pause.wait(1_000, stop.signal), /enough/);
   assert.equal(clock.pendingTimers, 0);
 });

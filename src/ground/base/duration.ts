@@ -1,43 +1,92 @@
+import { goQuote } from "./go-quote.ts";
 import { table } from "./table.ts";
 
-const unitMs: Readonly<Record<string, number>> = table({
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
+const nanosPerMs = 1_000_000;
+
+const unitNanos: Readonly<Record<string, bigint>> = table({
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
 });
 
-/** Reads a duration as Go writes it (`1h30m`, `1.5s`, `0`) into milliseconds; undefined when it is none. */
-export function parseDuration(text: string): number | undefined {
-  const [, sign = "", magnitude = ""] = /^([-+]?)(.*)$/s.exec(text) ?? [];
-  if (magnitude === "0") return 0;
-  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(magnitude)) return undefined;
-  let total = 0;
-  for (const [, amount = "", unit = ""] of magnitude.matchAll(/([\d.]+)([a-zµμ]+)/g)) {
-    total += Number(amount) * (unitMs[unit] ?? Number.NaN);
+const longestNanos = 2n ** 63n - 1n;
+
+/** Reads a duration as Go writes it ("1m30s", "-1.5h", "0") into milliseconds, with fractions down to a nanosecond. */
+export function readDuration(text: string): { readonly ms: number } | { readonly problem: string } {
+  const negative = text.startsWith("-");
+  let rest = text.replace(/^[+-]/, "");
+  if (rest === "0") return { ms: 0 };
+  const invalid = { problem: `time: invalid duration ${goQuote(text)}` };
+  if (rest === "") return invalid;
+  let nanos = 0n;
+  while (rest !== "") {
+    const [number] = /^[0-9]*(?:\.[0-9]*)?/.exec(rest) ?? [""];
+    if (number === "" || number === ".") return invalid;
+    rest = rest.slice(number.length);
+    const [unit] = /^[^0-9.]*/.exec(rest) ?? [""];
+    if (unit === "") return { problem: `time: missing unit in duration ${goQuote(text)}` };
+    const perUnit = unitNanos[unit];
+    if (perUnit === undefined) {
+      return { problem: `time: unknown unit ${goQuote(unit)} in duration ${goQuote(text)}` };
+    }
+    rest = rest.slice(unit.length);
+    const [whole = "", fraction = ""] = number.split(".");
+    nanos += BigInt(whole || "0") * perUnit;
+    // Digits beyond a billionth of an hour are below a nanosecond.
+    const digits = fraction.slice(0, 18);
+    nanos += (BigInt(digits || "0") * perUnit) / 10n ** BigInt(digits.length);
+    if (nanos > longestNanos) return invalid;
   }
-  return sign === "-" ? -total : total;
+  return { ms: millisOf(negative ? -nanos : nanos) };
 }
 
-/** Writes milliseconds as Go prints a duration: `0s`, `250ms`, `1.5s`, `5m0s`, `1h0m0s`. Finer than 1 ns is cut. */
+/** The same, where it does not matter why a text is no duration. */
+export function parseDuration(text: string): number | undefined {
+  const read = readDuration(text);
+  return "ms" in read ? read.ms : undefined;
+}
+
+/** The text Go prints for a duration: "1m0s", "100ms", "1.5s", "0s". */
 export function formatDuration(ms: number): string {
-  const nanos = Math.trunc(Math.abs(ms) * 1e6);
-  const sign = ms < 0 && nanos > 0 ? "-" : "";
-  if (nanos === 0) return "0s";
-  if (nanos < 1e3) return `${sign}${nanos}ns`;
-  if (nanos < 1e6) return `${sign}${nanos / 1e3}µs`;
-  if (nanos < 1e9) return `${sign}${nanos / 1e6}ms`;
-  const wholeSeconds = Math.floor(nanos / 1e9);
-  const fraction = String(nanos % 1e9)
-    .padStart(9, "0")
+  if (!Number.isFinite(ms)) return String(ms);
+  const nanos = nanosOf(Math.abs(ms));
+  const sign = ms < 0 && nanos > 0n ? "-" : "";
+  if (nanos === 0n) return "0s";
+  for (const [unit, size, ceiling] of [
+    ["ns", 1n, 1_000n],
+    ["µs", 1_000n, 1_000_000n],
+    ["ms", 1_000_000n, 1_000_000_000n],
+  ] as const) {
+    if (nanos < ceiling) return `${sign}${decimal(nanos, size)}${unit}`;
+  }
+  const perMinute = 60_000_000_000n;
+  const minutes = nanos / perMinute;
+  const seconds = `${decimal(nanos % perMinute, 1_000_000_000n)}s`;
+  if (minutes === 0n) return sign + seconds;
+  if (minutes < 60n) return `${sign}${minutes}m${seconds}`;
+  return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
+}
+
+/** Milliseconds of so many nanoseconds. */
+export function millisOf(nanos: bigint): number {
+  const perMs = BigInt(nanosPerMs);
+  return Number(nanos / perMs) + Number(nanos % perMs) / nanosPerMs;
+}
+
+function nanosOf(ms: number): bigint {
+  const whole = Math.trunc(ms);
+  return BigInt(whole) * BigInt(nanosPerMs) + BigInt(Math.round((ms - whole) * nanosPerMs));
+}
+
+function decimal(nanos: bigint, size: bigint): string {
+  const fraction = (nanos % size)
+    .toString()
+    .padStart(size.toString().length - 1, "0")
     .replace(/0+$/, "");
-  const seconds = `${wholeSeconds % 60}${fraction === "" ? "" : `.${fraction}`}s`;
-  const minutes = Math.floor(wholeSeconds / 60);
-  if (minutes === 0) return sign + seconds;
-  if (minutes < 60) return `${sign}${minutes}m${seconds}`;
-  return `${sign}${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+  return fraction === "" ? `${nanos / size}` : `${nanos / size}.${fraction}`;
 }

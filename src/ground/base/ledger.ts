@@ -5,10 +5,10 @@ import { cutText } from "./cut-text.ts";
 const longestTextBytes = 1024;
 
 /**
- * A bounded timeline per subject (a pod): which step began when, how it ended, what it is waiting for now and when
+ * A bounded timeline per key: which step began when, how it ended, what it is waiting for now and when
  * the next try is due. `nodelet why` and `nodelet blame` print it; nothing decides by it.
  */
-export class Ledger<Key> {
+export class Ledger<Key, Step extends string = string> {
   readonly #timelines = new Map<Key, Timeline>();
   readonly #clock: Clock;
   readonly #maxEntries: number;
@@ -22,8 +22,9 @@ export class Ledger<Key> {
   }
 
   /** Records that a step began; call `end` or `fail` on the result exactly once. */
-  begin(key: Key, step: LedgerStep, subject = ""): LedgerSpan {
+  begin(key: Key, step: Step, subject = "", message?: string): LedgerSpan {
     const entry: MutableEntry = { step, subject: cut(subject), startedAt: this.#clock.now(), outcome: "running" };
+    if (message !== undefined) entry.message = cut(message);
     this.#append(key, entry);
     return {
       end: (message) => this.#finish(entry, "ok", message),
@@ -32,7 +33,7 @@ export class Ledger<Key> {
   }
 
   /** Records something that happens at one moment. */
-  note(key: Key, step: LedgerStep, message: string, subject = ""): void {
+  note(key: Key, step: Step, message: string, subject = ""): void {
     const now = this.#clock.now();
     const said = { subject: cut(subject), message: cut(message) };
     this.#append(key, { step, ...said, startedAt: now, endedAt: now, outcome: "ok" });
@@ -91,40 +92,20 @@ export class Ledger<Key> {
   }
 }
 
-export type LedgerStep =
-  | "seen"
-  | "admitted"
-  | "cgroup"
-  | "volumes"
-  | "sandbox"
-  | "pull"
-  | "create"
-  | "start"
-  | "hook"
-  | "probe"
-  | "running"
-  | "ready"
-  | "exit"
-  | "status"
-  | "kill"
-  | "stop"
-  | "cleanup"
-  | "gone";
-
 export interface LedgerSpan {
   end(message?: string): void;
   fail(message: string): void;
 }
 
 export interface FinishedStep {
-  readonly step: LedgerStep;
+  readonly step: string;
   readonly outcome: "ok" | "failed";
   readonly durationMs: number;
 }
 
 export interface LedgerEntry {
-  readonly step: LedgerStep;
-  /** The container, image or probe the step was about; empty for the whole pod. */
+  readonly step: string;
+  /** What the step was about; empty for all that the key stands for. */
   readonly subject: string;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;

@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.ts";
-import { onAbort } from "./signals.ts";
+import { waitFor } from "./signals.ts";
 
 /** A wait that can be cut short: for loops that run rarely, but at once when somebody has reason to ask. */
 export class Pause {
@@ -10,19 +10,18 @@ export class Pause {
     this.#clock = clock;
   }
 
-  /** Resolves after `ms`, when cut short, or when the signal fires. */
+  /**
+   * Resolves after `ms` or when cut short. Rejects with the signal's reason when aborted, as a sleep does: whoever waits
+   * must not act once more after it was told to stop.
+   */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
+    await waitFor(signal, (done) => {
+      this.#end = done;
+      const timer = this.#clock.after(ms, done);
+      return () => {
         timer.cancel();
-        listening[Symbol.dispose]();
-        this.#end = undefined;
-        resolve();
+        if (this.#end === done) this.#end = undefined;
       };
-      const timer = this.#clock.after(ms, end);
-      const listening = onAbort(signal, end);
-      this.#end = end;
     });
   }
 

@@ -15,7 +15,7 @@ function codeOfParts(): string {
     (file) =>
       file.endsWith(".ts") &&
       !file.endsWith(".test.ts") &&
-      !/^(?:ground\/config|beside\/cli|ground\/model(?!\/node-capacity))\//.test(file),
+      !/^(?:ground\/config(?!\/log-settings)|beside\/cli|ground\/model(?!\/node-capacity))\//.test(file),
   );
   return own.map((file) => readFileSync(join(src, file), "utf8")).join("\n");
 }

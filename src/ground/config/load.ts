@@ -1,3 +1,4 @@
+import { deepFreeze } from "../base/index.ts";
 import type {
   AgentConfig,
   ConfigIo,
@@ -11,7 +12,7 @@ import type {
 import { buildCandidate, type KubeletCandidate } from "./candidate.ts";
 import { applyDefaults } from "./defaults.ts";
 import { FieldStore } from "./fields/field-store.ts";
-import { type FileResult, type Gates, loadConfigFile, placeOf } from "./files/config-file.ts";
+import { type FileResult, type FlagGates, loadConfigFile, placeOf } from "./files/config-file.ts";
 import { mergeDropIns } from "./files/drop-ins.ts";
 import { applyFlags, buildFlags } from "./flags/apply-flags.ts";
 import { flagTexts } from "./flags/flag-text.ts";
@@ -19,7 +20,6 @@ import { helpText, versionText } from "./flags/help.ts";
 import { parseNodeIPs } from "./flags/node-ip.ts";
 import { nodeLabelProblems } from "./flags/node-labels.ts";
 import { type ParsedFlags, parseFlags } from "./flags/parse-flags.ts";
-import { deepFreeze } from "./freeze.ts";
 import { GateSet } from "./gates/gates.ts";
 import type { KubeletConfiguration } from "./kubelet-configuration.ts";
 import type { RuleContext } from "./rules/rule-context.ts";
@@ -47,7 +47,7 @@ export async function loadConfig(argv: readonly string[], io: ConfigIo): Promise
   if (version !== undefined) return { kind: "version", text: version };
 
   const gates = new GateSet();
-  const flagGates = (parsed.values.get("feature-gates") ?? {}) as Gates;
+  const flagGates = (parsed.values.get("feature-gates") ?? {}) as FlagGates;
   const wrongGates = gates.set(flagGates).map(({ message }) => ({ message, field: "--feature-gates" }));
   if (wrongGates.length > 0) return fail("failed to set feature gates from initial flags-based config: ", wrongGates);
 
@@ -96,7 +96,7 @@ export async function loadConfig(argv: readonly string[], io: ConfigIo): Promise
   return { kind: "config", config: Object.freeze(config) };
 }
 
-async function loadBase(flags: KubeletFlags, flagGates: Gates, io: ConfigIo): Promise<FileResult> {
+async function loadBase(flags: KubeletFlags, flagGates: FlagGates, io: ConfigIo): Promise<FileResult> {
   if (flags.configFile !== "") return loadConfigFile(flags.configFile, flagGates, io);
   const store = new FieldStore();
   const gates = new GateSet();
@@ -179,12 +179,12 @@ function invalidConfig(
   problems: readonly ConfigProblem[],
   warnings: readonly ConfigWarning[],
 ): InvalidConfig {
-  const texts = problems.map(describeProblem);
+  const texts = problems.map(describeConfigProblem);
   const joined = texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
   return deepFreeze({ kind: "invalid", message: prefix + joined, step: prefix, problems, warnings });
 }
 
 /** The problem with the place it was written at. */
-export function describeProblem({ message, place }: ConfigProblem): string {
+export function describeConfigProblem({ message, place }: ConfigProblem): string {
   return place === undefined || message.includes(place) ? message : `${message} (${place})`;
 }

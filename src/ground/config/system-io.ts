@@ -1,5 +1,6 @@
-import { access, lstat, readdir, readFile } from "node:fs/promises";
+import { lstat, readdir, readFile } from "node:fs/promises";
 import { hostname } from "node:os";
+import { isThere } from "../base/index.ts";
 import type { ConfigIo, DirEntry } from "./agent-config.ts";
 
 /** The machine we run on. */
@@ -13,7 +14,7 @@ export function systemIo(cwd: string): ConfigIo {
     },
     kindOf: async (path) => kindOf(await lstat(path)),
     hostname,
-    cgroupVersion: async () => ((await exists("/sys/fs/cgroup/cgroup.controllers")) ? 2 : 1),
+    cgroupVersion: async () => ((await isThere("/sys/fs/cgroup/cgroup.controllers")) ? 2 : 1),
     async onlineCpus() {
       const text = await readFile("/sys/devices/system/cpu/online", "utf8").catch(() => undefined);
       return text?.trim();
@@ -31,11 +32,4 @@ function kindOf(type: FileType): DirEntry["kind"] {
   if (type.isSymbolicLink()) return "symlink";
   if (type.isDirectory()) return "directory";
   return type.isFile() ? "file" : "other";
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -75,11 +75,12 @@ export class UnixChannel {
   ): Promise<ResponseOf<Method>> {
     signal?.throwIfAborted();
     this.#refuseIfClosed(operation);
+    const { path, encode, decode } = onTheWire(service, method);
     return await new Promise((resolve, reject) => {
       const call = this.#client.makeUnaryRequest(
-        `/${service}/${method.name}`,
-        (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
-        (bytes) => method.responseType.decode(bytes) as ResponseOf<Method>,
+        path,
+        encode,
+        decode,
         request,
         metadataOf(headers),
         deadline === undefined ? {} : { deadline },
@@ -107,10 +108,11 @@ export class UnixChannel {
   ): AsyncGenerator<ResponseOf<Method>, void> {
     signal?.throwIfAborted();
     this.#refuseIfClosed(operation);
+    const { path, encode, decode } = onTheWire(service, method);
     const call = this.#client.makeServerStreamRequest(
-      `/${service}/${method.name}`,
-      (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
-      (bytes) => method.responseType.decode(bytes) as ResponseOf<Method>,
+      path,
+      encode,
+      decode,
       request,
       metadataOf(headers),
       deadline === undefined ? {} : { deadline },
@@ -133,6 +135,14 @@ export class UnixChannel {
   #refuseIfClosed(operation: string): void {
     if (this.#closed) throw this.#toError(operation, new GrpcError("Canceled", "the client has been closed"));
   }
+}
+
+function onTheWire<Method extends MethodDefinition>(service: string, method: Method) {
+  return {
+    path: `/${service}/${method.name}`,
+    encode: (message: RequestOf<Method>) => asBuffer(method.requestType.encode(message).finish()),
+    decode: (bytes: Buffer) => method.responseType.decode(bytes) as ResponseOf<Method>,
+  };
 }
 
 function metadataOf(headers: Readonly<Record<string, string>>): Metadata {

@@ -16,8 +16,9 @@ export function graceSecondsOf(pod: Pod): number {
 export function containerGraceSeconds(
   pod: Pod,
   container: Container | undefined,
-  because: "definitionChanged" | "unknownState" | "livenessProbe" | "startupProbe",
+  because: "definitionChanged" | "unknownState" | "livenessProbe" | "startupProbe" | "resized" | "restartAllContainers",
 ): number {
+  if (because === "restartAllContainers") return 0;
   const { deletionGracePeriodSeconds } = pod.metadata ?? {};
   if (deletionGracePeriodSeconds !== undefined) return deletionGracePeriodSeconds;
   const probe =

@@ -71,7 +71,8 @@ export function canonicalName(name: string): string {
   }
 }
 
-export type PullPolicy = "Always" | "IfNotPresent" | "Never";
+export const pullPolicies = ["Always", "IfNotPresent", "Never"] as const;
+export type PullPolicy = (typeof pullPolicies)[number];
 
 /** What the API server writes into a container that names no pull policy: a moving tag is pulled each time. */
 export function defaultPullPolicy(image: string): PullPolicy {

@@ -1,5 +1,16 @@
 // Pod identity, spec, status, quantities: types and pure functions shared by every part of the agent.
 
+export {
+  type AllocatedResources,
+  allocate,
+  amountIn,
+  type ContainerResources,
+  changedResources,
+  type ResizableResource,
+  resizableContainers,
+  resizableResources,
+  withAllocated,
+} from "./allocated.ts";
 export { type ApiReference, apiReferences } from "./api-references.ts";
 export { apiTime } from "./api-time.ts";
 export {
@@ -13,8 +24,7 @@ export {
 } from "./cgroup-names.ts";
 export { containerHash, fnv1a32 } from "./container-hash.ts";
 export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
-export { deepFreeze } from "./deep-freeze.ts";
-export { type PodFacts, podField, resourceField } from "./downward-api.ts";
+export { podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
 export { containerGraceSeconds, graceSecondsOf, ownGraceSeconds } from "./grace-period.ts";
@@ -26,13 +36,14 @@ export {
   type PullPolicy,
   parseImage,
   parseImageReference,
+  pullPolicies,
   repositoryOf,
   withDefaultTag,
 } from "./image-reference.ts";
 export { jsonEqual } from "./json-equal.ts";
 export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";
-export { type DecodedManifest, locateProblem, type ManifestKinds } from "./manifest-kinds.ts";
+export { locateProblem } from "./manifest-kinds.ts";
 export { decodeObject } from "./manifest-schema.ts";
 export { named } from "./named.ts";
 export {
@@ -47,9 +58,9 @@ export {
 } from "./node-capacity.ts";
 export {
   type ContainerAnnotations,
+  newerFirst,
   newestOf,
   type ObservedContainer,
-  type ObservedMount,
   type ObservedPod,
   type ObservedResources,
   type ObservedSandbox,
@@ -60,6 +71,7 @@ export {
   configMirrorAnnotation,
   configSeenAnnotation,
   configSourceAnnotation,
+  containerNamed,
   containersOf,
   describePod,
   fieldPathOf,
@@ -75,11 +87,11 @@ export {
 export { type PodChange, type PodSource, type Provisional, podSources } from "./pod-change.ts";
 export { defaultPod } from "./pod-defaults.ts";
 export { orderedPodIps } from "./pod-ips.ts";
-export { isTerminalPhase } from "./pod-phase.ts";
-export { type PodResources, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
+export type { PodLedger, PodStep } from "./pod-ledger.ts";
+export { podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { configKeyProblems, validateMetadata, validatePod } from "./pod-validation/index.ts";
 export type { PodViewChange } from "./pod-view-change.ts";
-export { describeProblem, isError, type Position, type Problem, type ProblemKind, ProblemList } from "./problem.ts";
+export { describeProblem, isError, type Problem, type ProblemKind, ProblemList } from "./problem.ts";
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
 export { canonicalQuantity, formatOf, formatQuantity } from "./quantity-format.ts";
@@ -92,6 +104,15 @@ export {
   isHugePages,
   type ResourceAmounts,
 } from "./resource-list.ts";
-export { restarts } from "./restart-policy.ts";
+export { restartAllTrigger, usesRestartAll } from "./restart-all.ts";
+export { mayRestart, restartPolicyOf, restarts, restartsAfter } from "./restart-policy.ts";
 export { type RotatedLog, rotatedLogs, rotationStamp } from "./rotated-logs.ts";
-export { matchesLabelSelector, matchesLabels, matchesNodeSelector, type SelectableNode } from "./selectors.ts";
+export {
+  matchesLabelSelector,
+  matchesLabels,
+  matchesNodeSelector,
+  matchesRequirement,
+  type SelectableNode,
+} from "./selectors.ts";
+export { isTerminalPhase } from "./terminal-phase.ts";
+export { isTolerated } from "./tolerations.ts";

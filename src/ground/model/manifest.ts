@@ -1,5 +1,4 @@
-import { inOwnProcess, Limiter, messageOf, never } from "../base/index.ts";
-import { deepFreeze } from "./deep-freeze.ts";
+import { deepFreeze, inOwnProcess, Limiter, messageOf, never } from "../base/index.ts";
 import type { DecodedManifest, ManifestKinds } from "./manifest-kinds.ts";
 import type { ManifestAnswer, ManifestQuestion, ReadManifest } from "./manifest-messages.ts";
 import type { Problem } from "./problem.ts";

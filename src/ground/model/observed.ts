@@ -87,3 +87,16 @@ export interface ObservedResources {
 export function newestOf(observed: ObservedPod, name: string): ObservedContainer | undefined {
   return named(observed.containers, name);
 }
+
+/**
+ * Compares instances of one container, or sandboxes of one pod: the newest comes first. By attempt before time: that one
+ * is counted up from the one before, while the machine's time may be set back.
+ */
+export function newerFirst(one: Instance, other: Instance): number {
+  return other.attempt - one.attempt || other.createdAt - one.createdAt;
+}
+
+interface Instance {
+  readonly attempt: number;
+  readonly createdAt: number;
+}

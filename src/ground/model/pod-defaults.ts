@@ -1,4 +1,4 @@
-import { deepFreeze } from "./deep-freeze.ts";
+import { deepFreeze } from "../base/index.ts";
 import { defaultGraceSeconds } from "./grace-period.ts";
 import type { Pod, PodSpec } from "./kube/gen/types.ts";
 import {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, PodSpec } from "./kube/gen/types.ts";
 import { podResources, sumOfContainers } from "./pod-resources.ts";
+import { computeQosClass } from "./qos.ts";
 import { milliUnits, wholeUnits } from "./quantity.ts";
-import { hugePageSizeOf, hugePageUnit, type ResourceAmounts } from "./resource-list.ts";
+import { amountsOf, hugePageSizeOf, hugePageUnit, type ResourceAmounts } from "./resource-list.ts";
 
 type List = Readonly<Record<string, string>>;
 
@@ -144,4 +145,12 @@ test("page sizes are read from resource names", () => {
   assert.equal(hugePageSizeOf("hugepages-2Mi"), 2n << 20n);
   assert.equal(hugePageSizeOf("hugepages-1Gi"), 1n << 30n);
   assert.equal(hugePageSizeOf("memory"), undefined);
+});
+
+test("a text in place of a list of resources names none, however long it is", () => {
+  const text = "1".repeat(1_000_000) as never;
+  const spec = { containers: [{ name: "main", resources: { limits: text, requests: text } }] };
+  assert.equal(computeQosClass(spec), "BestEffort");
+  assert.equal(amountsOf(text).size, 0);
+  assert.equal(computeQosClass({ containers: text }), "BestEffort");
 });

@@ -1,6 +1,8 @@
+import { oncePer } from "../base/index.ts";
 import type { Container, PodSpec, ResourceRequirements } from "./kube/gen/types.ts";
 import { isSidecar } from "./pod.ts";
-import { addAmounts, amountsOf, isHugePages, largerAmounts, type ResourceAmounts } from "./resource-list.ts";
+import type { Nano } from "./quantity.ts";
+import { addAmounts, addInto, amountsOf, isHugePages, largerAmounts, type ResourceAmounts } from "./resource-list.ts";
 
 type Side = "requests" | "limits";
 type ResourceSpec = Pick<PodSpec, "containers" | "initContainers" | "resources" | "overhead">;
@@ -12,32 +14,43 @@ export interface PodResources {
 }
 
 export function podResources(spec: ResourceSpec, overhead: "with overhead" | "without overhead"): PodResources {
+  return overhead === "with overhead" ? withOverhead(spec) : withoutOverhead(spec);
+}
+
+// Asked for each container of a pod, and of all pods for each that comes.
+const withoutOverhead = oncePer((spec: ResourceSpec): PodResources => {
   const requests = withPodLevel(sumOfContainers(spec, "requests"), spec, "requests");
   const limits = withPodLevel(sumOfContainers(spec, "limits"), spec, "limits");
-  if (overhead === "without overhead") return { requests, limits };
+  return { requests, limits };
+});
+
+const withOverhead = oncePer((spec: ResourceSpec): PodResources => {
+  const { requests, limits } = withoutOverhead(spec);
   const extra = amountsOf(spec.overhead);
   // An unlimited resource stays unlimited: overhead only widens limits that exist.
   const extraOfLimited = new Map([...extra].filter(([name]) => limits.has(name)));
   return { requests: addAmounts(requests, extra), limits: addAmounts(limits, extraOfLimited) };
-}
+});
 
 /**
  * What the containers claim together. Init containers run one after another beside the sidecars started before them,
  * so the claim is the larger of "all regular containers and sidecars" and "any one moment of initialising".
  */
 export function sumOfContainers(spec: ResourceSpec, side: Side): ResourceAmounts {
-  let running: ResourceAmounts = new Map();
-  for (const container of spec.containers) running = addAmounts(running, amounts(container, side));
-  let sidecars: ResourceAmounts = new Map();
-  let initialising: ResourceAmounts = new Map();
+  const running = new Map<string, Nano>();
+  for (const container of spec.containers) addInto(running, amounts(container, side));
+  const sidecars = new Map<string, Nano>();
+  /** Never less than the sidecars so far, so that only what the container itself names can make it more. */
+  const initialising = new Map<string, Nano>();
   for (const container of spec.initContainers ?? []) {
-    const own = amounts(container, side);
-    if (isSidecar(container)) {
-      running = addAmounts(running, own);
-      sidecars = addAmounts(sidecars, own);
-      initialising = largerAmounts(initialising, sidecars);
-    } else {
-      initialising = largerAmounts(initialising, addAmounts(sidecars, own));
+    for (const [name, own] of amounts(container, side)) {
+      const beside = sidecars.get(name) ?? 0n;
+      if (isSidecar(container)) {
+        running.set(name, (running.get(name) ?? 0n) + own);
+        sidecars.set(name, beside + own);
+      }
+      const present = initialising.get(name);
+      if (present === undefined || present < beside + own) initialising.set(name, beside + own);
     }
   }
   return largerAmounts(running, initialising);

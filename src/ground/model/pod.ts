@@ -1,3 +1,4 @@
+import { oncePer } from "../base/index.ts";
 import type { PodUid } from "./ids.ts";
 import type { Container, EphemeralContainer, Pod } from "./kube/gen/types.ts";
 
@@ -60,13 +61,36 @@ export interface PodContainer {
 
 /** Every container of the spec with its kind: init and sidecars in spec order, then regular, then ephemeral. */
 export function containersOf(pod: IdentifiedPod): readonly PodContainer[] {
-  const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
-  return [
-    ...initContainers.map((container) => ({ kind: isSidecar(container) ? "sidecar" : "init", container }) as const),
-    ...containers.map((container) => ({ kind: "regular", container }) as const),
-    ...ephemeralContainers.map((container) => ({ kind: "ephemeral", container: asContainer(container) }) as const),
-  ];
+  return containersIn(pod.spec);
 }
+
+/** The container of that name, whatever its kind. */
+export function containerNamed(pod: IdentifiedPod, name: string): PodContainer | undefined {
+  return containersByName(pod.spec).get(name);
+}
+
+// Asked for each container of a pod, of which it may have 20,000.
+const containersIn = oncePer((spec: IdentifiedPod["spec"]): readonly PodContainer[] => {
+  const { initContainers = [], containers, ephemeralContainers = [] } = spec;
+  return [
+    ...listOf(initContainers).map(
+      (container) => ({ kind: isSidecar(container) ? "sidecar" : "init", container }) as const,
+    ),
+    ...listOf(containers).map((container) => ({ kind: "regular", container }) as const),
+    ...listOf(ephemeralContainers).map(
+      (container) => ({ kind: "ephemeral", container: asContainer(container) }) as const,
+    ),
+  ];
+});
+
+const containersByName = oncePer((spec: IdentifiedPod["spec"]): ReadonlyMap<string, PodContainer> => {
+  // The first of a name counts, and the last one set stays.
+  return new Map(
+    containersIn(spec)
+      .toReversed()
+      .map((entry) => [entry.container.name, entry]),
+  );
+});
 
 function asContainer(container: EphemeralContainer): Container {
   const { targetContainerName: _, ...rest } = container;
@@ -84,4 +108,9 @@ export function fieldPathOf(kind: ContainerKind, name: string): string {
     case "ephemeral":
       return `spec.ephemeralContainers{${name}}`;
   }
+}
+
+/** A pod that nobody has checked may have anything in place of a list: that lists nothing. */
+function listOf<Item>(list: readonly Item[]): readonly Item[] {
+  return Array.isArray(list) ? (list as readonly Item[]) : [];
 }

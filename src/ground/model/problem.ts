@@ -14,7 +14,15 @@ export interface Problem {
   readonly position?: Position;
 }
 
-export type ProblemKind = "required" | "invalid" | "unsupported" | "duplicate" | "forbidden" | "notFound" | "tooLong";
+export type ProblemKind =
+  | "required"
+  | "invalid"
+  | "unsupported"
+  | "duplicate"
+  | "forbidden"
+  | "notFound"
+  | "tooLong"
+  | "tooMany";
 
 export interface Position {
   readonly line: number;
@@ -91,6 +99,10 @@ export class ProblemList {
 
   tooLong(field: string, maxBytes: number): void {
     this.#error("tooLong", field, `Too long: may not be more than ${maxBytes} bytes`);
+  }
+
+  tooMany(field: string, maxItems: number): void {
+    this.#error("tooMany", field, `Too many: must have at most ${maxItems} items`);
   }
 
   #error(kind: ProblemKind, field: string, message: string): void {

@@ -1,26 +1,30 @@
-import type { Container, PodSpec } from "./kube/gen/types.ts";
+import { oncePer } from "../base/index.ts";
+import type { Container, PodSpec, Quantity } from "./kube/gen/types.ts";
 import type { IdentifiedPod } from "./pod.ts";
-import { addAmounts, amountsOf, type ResourceAmounts } from "./resource-list.ts";
+import { type Nano, parseQuantity } from "./quantity.ts";
+import { addInto, type ResourceAmounts } from "./resource-list.ts";
 
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
 /** The class recorded in the status if there is one (it never changes in a pod's life), else the computed one. */
 export function qosClassOf(pod: IdentifiedPod): QosClass {
   const recorded = pod.status?.qosClass;
-  return isQosClass(recorded) ? recorded : computeQosClass(pod.spec);
+  return isQosClass(recorded) ? recorded : qosClassIn(pod.spec);
 }
+
+const qosClassIn = oncePer((spec: IdentifiedPod["spec"]) => computeQosClass(spec));
 
 /** Only cpu and memory count, zero counts as absent, ephemeral containers do not count. */
 export function computeQosClass(spec: Pick<PodSpec, "containers" | "initContainers" | "resources">): QosClass {
   const declarations: readonly Pick<Container, "resources">[] =
-    spec.resources === undefined ? [...spec.containers, ...(spec.initContainers ?? [])] : [spec];
-  let requests: ResourceAmounts = new Map();
-  let limits: ResourceAmounts = new Map();
+    spec.resources === undefined ? [...listed(spec.containers), ...listed(spec.initContainers)] : [spec];
+  const requests = new Map<string, Nano>();
+  const limits = new Map<string, Nano>();
   let allFullyLimited = true;
   for (const { resources } of declarations) {
-    const ownLimits = counted(amountsOf(resources?.limits));
-    requests = addAmounts(requests, counted(amountsOf(resources?.requests)));
-    limits = addAmounts(limits, ownLimits);
+    const ownLimits = counted(resources?.limits);
+    addInto(requests, counted(resources?.requests));
+    addInto(limits, ownLimits);
     allFullyLimited &&= ownLimits.size === countedResources.length;
   }
   if (requests.size === 0 && limits.size === 0) return "BestEffort";
@@ -28,10 +32,22 @@ export function computeQosClass(spec: Pick<PodSpec, "containers" | "initContaine
   return allFullyLimited && equal ? "Guaranteed" : "Burstable";
 }
 
+/** A pod that nobody has checked may have a long text in place of a list: that is no million of containers. */
+function listed(containers: PodSpec["containers"] | undefined): readonly Container[] {
+  return Array.isArray(containers) ? (containers as readonly Container[]) : [];
+}
+
 const countedResources = ["cpu", "memory"];
 
-function counted(amounts: ResourceAmounts): ResourceAmounts {
-  return new Map([...amounts].filter(([name, amount]) => amount > 0n && countedResources.includes(name)));
+/** However many resources a list names, only these are looked at. */
+function counted(list: Readonly<Record<string, Quantity>> | undefined): ResourceAmounts {
+  const amounts = new Map<string, Nano>();
+  for (const name of countedResources) {
+    const quantity = list?.[name];
+    const amount = quantity === undefined ? 0n : parseQuantity(quantity);
+    if (amount > 0n) amounts.set(name, amount);
+  }
+  return amounts;
 }
 
 function isQosClass(value: string | undefined): value is QosClass {

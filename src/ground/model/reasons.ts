@@ -40,6 +40,7 @@ export type RetryReason =
   | "FailedMount"
   | "NameInUse"
   | "NetworkNotReady"
+  | "ResizeError"
   | "SandboxChanged"
   | "SyncError";
 
@@ -75,6 +76,7 @@ export type EventReason =
   | "ProbeWarning"
   | "Pulled"
   | "Pulling"
+  | "ResizeCompleted"
   | "SandboxChanged"
   | "Started"
   | "SuccessfulMountVolume"

@@ -4,12 +4,19 @@ import { type Nano, parseQuantity, wholeUnits } from "./quantity.ts";
 /** Amounts by resource name ("cpu", "memory", "hugepages-2Mi", ...). A missing name is not the same as zero. */
 export type ResourceAmounts = ReadonlyMap<string, Nano>;
 
+/** A pod that nobody has checked may have a long text in place of a list: that names no resource, and no million of them. */
 export function amountsOf(list: Readonly<Record<string, Quantity>> | undefined): ResourceAmounts {
+  if (typeof list !== "object") return new Map();
   return new Map(Object.entries(list ?? {}).map(([name, quantity]) => [name, parseQuantity(quantity)]));
 }
 
 export function addAmounts(a: ResourceAmounts, b: ResourceAmounts): ResourceAmounts {
   return merge(a, b, (x, y) => x + y);
+}
+
+/** The same, into a sum of many: a copy for each of thousands of containers would cost as many as they have names. */
+export function addInto(sum: Map<string, Nano>, amounts: ResourceAmounts): void {
+  for (const [name, amount] of amounts) sum.set(name, (sum.get(name) ?? 0n) + amount);
 }
 
 export function largerAmounts(a: ResourceAmounts, b: ResourceAmounts): ResourceAmounts {

@@ -23,7 +23,7 @@ export function matchesNodeSelector(terms: readonly NodeSelectorTerm[], node: Se
     if (matchExpressions.length + matchFields.length === 0) return false;
     if (!matchExpressions.every(isMeaningful) || !matchFields.every(isFieldMeaningful)) return false;
     return (
-      matchExpressions.every((requirement) => matches(requirement, ownValue(node.labels, requirement.key))) &&
+      matchExpressions.every((requirement) => matchesRequirement(requirement, node.labels)) &&
       matchFields.every((requirement) =>
         matches(requirement, requirement.key === "metadata.name" ? node.name : undefined),
       )
@@ -40,9 +40,7 @@ export function matchesLabelSelector(
     matchesLabels(matchLabels, labels) &&
     matchExpressions.every(
       (requirement) =>
-        !isComparison(requirement) &&
-        isMeaningful(requirement) &&
-        matches(requirement, ownValue(labels, requirement.key)),
+        !isComparison(requirement) && isMeaningful(requirement) && matchesRequirement(requirement, labels),
     )
   );
 }
@@ -53,6 +51,11 @@ export function matchesLabels(wanted: Labels, labels: Labels): boolean {
 }
 
 type Requirement = NodeSelectorRequirement | LabelSelectorRequirement;
+
+/** Whether labels are as the requirement asks. */
+export function matchesRequirement(requirement: Requirement, labels: Labels): boolean {
+  return matches(requirement, ownValue(labels, requirement.key));
+}
 
 function matches({ operator, values = [] }: Requirement, value: string | undefined): boolean {
   switch (operator) {

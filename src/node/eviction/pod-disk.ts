@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ImageService, RuntimeService } from "../../connections/cri/index.ts";
-import { readDirectoryUsage } from "../../connections/host/index.ts";
-import { aFewAtOnce, hasCode, mapAtMost } from "../../ground/base/index.ts";
+import { countFiles } from "../../connections/host/index.ts";
+import { aFewAtOnce, ifThere, mapAtMost } from "../../ground/base/index.ts";
 import {
   containersOf,
   type IdentifiedPod,
@@ -103,10 +103,6 @@ export async function ownFileBytes(podDir: string, signal: AbortSignal): Promise
 }
 
 async function bytesIn(path: string, signal: AbortSignal): Promise<bigint> {
-  const { bytes } = await readDirectoryUsage(path, "all", signal).catch((error: unknown) => {
-    signal.throwIfAborted();
-    if (hasCode(error, "ENOENT")) return { bytes: 0 };
-    throw error;
-  });
-  return BigInt(bytes);
+  const counted = await ifThere(countFiles(path, { depth: "all" }, signal));
+  return BigInt(counted?.bytes ?? 0);
 }

@@ -8,7 +8,7 @@ import {
   storageLimitsOf,
 } from "./storage-limits.ts";
 
-export type { ContainerDisk, PodDisk } from "./storage-limits.ts";
+export type { PodDisk } from "./storage-limits.ts";
 
 export interface StorageWatchPorts {
   readonly clock: Clock;
@@ -77,7 +77,7 @@ export class StorageWatch {
       await this.#check(pod, limits, signal);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      this.#ports.log.warn("Could not measure what a pod keeps on this node", {
+      this.#ports.log.warn("Could not measure the disk usage of a pod", {
         pod: describePod(pod),
         reason: messageOf(error),
       });
@@ -88,7 +88,7 @@ export class StorageWatch {
     const { measure, layers, evict, log } = this.#ports;
     const excess = storageExcess(pod, await measure(pod, limits, signal), await layers(signal));
     if (excess === undefined) return;
-    log.info("Evicting a pod that takes more of the disk than it may", {
+    log.info("Evicting a pod that uses more disk than its limit allows", {
       pod: describePod(pod),
       reason: excess.message.trim(),
     });

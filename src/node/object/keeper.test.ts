@@ -8,6 +8,7 @@ import { startLocalApi } from "../../beside/localapi/index.ts";
 import { KubeClients, parseKubeconfig, resources } from "../../connections/kube/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { Node } from "../../ground/model/index.ts";
+import { CsiNodeKeeper } from "./csi-node/csi-node-keeper.ts";
 import { NodeKeeper } from "./keeper.ts";
 import { OwnNode } from "./own-node.ts";
 import type { NodeSettings } from "./settings.ts";
@@ -32,7 +33,8 @@ async function start(prepare: (world: World) => void = () => {}, settings: Parti
   const scope = new TaskScope();
   const events: string[] = [];
   const random = (): number => 0.5;
-  const own = new OwnNode("node-1", { client: api as never, clock, log: silentLogger, random });
+  const ports = { client: api as never, clock, log: silentLogger, random };
+  const own = new OwnNode("node-1", ports);
   const world: World = {
     api,
     own,
@@ -45,6 +47,7 @@ async function start(prepare: (world: World) => void = () => {}, settings: Parti
       { ...testNodeSettings, ...settings },
       {
         own,
+        csiNode: new CsiNodeKeeper("node-1", { ...ports, onNode: (node) => own.answered(node) }),
         clients: { main: api as never, heartbeat: api as never, resetHeartbeat: () => {} },
         facts,
         clock,
@@ -78,6 +81,7 @@ test("a fresh node is ready without any time passing", async () => {
     "create kube-node-lease/leases",
     "create v1/csinodes",
     "create v1/nodes",
+    "get csinodes/node-1",
     "get leases/node-1",
     "get leases/node-1",
     "patch nodes/node-1/status",
@@ -268,6 +272,7 @@ test("with the rights of a node, over HTTPS, against the local API server", asyn
   const own = new OwnNode("node-1", ports);
   const keeper = new NodeKeeper(testNodeSettings, {
     own,
+    csiNode: new CsiNodeKeeper("node-1", { ...ports, onNode: (node) => own.answered(node) }),
     clients,
     facts: new TestFacts(),
     clock: systemClock,

@@ -1,11 +1,11 @@
 import type { KubeClients } from "../../connections/kube/index.ts";
 import { type Clock, type Logger, Pause, type TaskScope, TokenBucket } from "../../ground/base/index.ts";
 import type { Node, RecordNodeEvent } from "../../ground/model/index.ts";
+import type { CsiNodeKeeper } from "./csi-node/csi-node-keeper.ts";
 import { LeaseKeeper } from "./heartbeat/lease.ts";
 import { StatusReporter } from "./heartbeat/status-reporter.ts";
 import type { OwnNode } from "./own-node.ts";
 import type { NodeFacts } from "./ports.ts";
-import { CsiNodeKeeper } from "./registration/csi-node.ts";
 import { newNode } from "./registration/node-object.ts";
 import { registerNode } from "./registration/register.ts";
 import type { NodeSettings } from "./settings.ts";
@@ -14,6 +14,7 @@ import { StatusComputer } from "./status/compute.ts";
 export interface NodeKeeperPorts {
   /** The Node that is kept; watched by whoever made it. */
   readonly own: OwnNode;
+  readonly csiNode: CsiNodeKeeper;
   readonly clients: Pick<KubeClients, "main" | "heartbeat" | "resetHeartbeat">;
   readonly facts: NodeFacts;
   readonly clock: Clock;
@@ -33,8 +34,8 @@ const wokenBurst = 10;
 const storageGraceMs = 1_000;
 
 /**
- * Keeps the Node object, as its only writer: makes it, reports the node's status, renews its lease. A Node that somebody deletes
- * is not made again while the agent runs, as users of `kubectl delete node` expect; one that comes back is taken up.
+ * Keeps the Node object: makes it, reports the node's status, renews its lease. A Node that somebody deletes is not made
+ * again while the agent runs, as users of `kubectl delete node` expect; one that comes back is taken up.
  */
 export class NodeKeeper {
   readonly #settings: NodeSettings;
@@ -42,7 +43,6 @@ export class NodeKeeper {
   readonly #computer: StatusComputer;
   readonly #reporter: StatusReporter;
   readonly #lease: LeaseKeeper;
-  readonly #csiNode: CsiNodeKeeper;
   readonly #pause: Pause;
   readonly #wakes: TokenBucket;
   #before: Node | undefined;
@@ -55,8 +55,8 @@ export class NodeKeeper {
     this.#ports = ports;
     this.#pause = new Pause(clock);
     this.#wakes = new TokenBucket(wokenPerSecond, wokenBurst, clock);
-    this.#csiNode = new CsiNodeKeeper({ client: clients.main, clock, log, random, onChange: () => this.wake() });
-    const storageProblem = (): string | undefined => this.#csiNode.problem;
+    ports.csiNode.changed.on(() => this.wake());
+    const storageProblem = (): string | undefined => ports.csiNode.problem;
     this.#computer = new StatusComputer(settings, { facts, clock, log, recordEvent, storageProblem });
     const vital = { client: clients.heartbeat, resetConnection: () => clients.resetHeartbeat(), clock, log, random };
     this.#reporter = new StatusReporter(settings, {
@@ -114,7 +114,7 @@ export class NodeKeeper {
 
   /** A node that is only about to get its CSINode need not be called unready for that moment. */
   async #storageSettles(signal: AbortSignal): Promise<void> {
-    const problem = this.#csiNode.problem;
+    const { problem } = this.#ports.csiNode;
     this.#woken = false;
     if (problem !== undefined && !this.#woken) await this.#pause.wait(storageGraceMs, signal);
   }
@@ -123,7 +123,7 @@ export class NodeKeeper {
     const before = this.#before;
     this.#before = next;
     if (before !== undefined && next === undefined) {
-      this.#ports.log.warn("The Node was deleted; it will not be made again before the agent is started anew");
+      this.#ports.log.warn("The Node was deleted; it will not be created again until the agent restarts");
     }
     if (next !== undefined && next.metadata?.uid !== before?.metadata?.uid) this.#takeUp(next);
     if (before?.spec?.unschedulable !== next?.spec?.unschedulable) this.wake();
@@ -132,7 +132,7 @@ export class NodeKeeper {
   /** What belongs to the Node must belong to this one. */
   #takeUp(node: Node): void {
     this.#reporter.reset();
-    this.#scope?.spawn("CSINode", (signal) => this.#csiNode.ensure(node, signal));
+    this.#scope?.spawn("CSINode", (signal) => this.#ports.csiNode.ensure(node, signal));
     this.#lease.hasten();
     this.wake();
   }

@@ -68,7 +68,7 @@ export class KnownNode {
     const last = await this.#load(signal);
     // It may have answered while we read.
     if (this.#knowledge !== undefined) return;
-    this.#ports.log.warn("The API server has not shown the Node; pods are judged by what is known of it", {
+    this.#ports.log.warn("The API server has not sent the Node; admission uses what is known of it", {
       from: last === undefined ? "settings" : "disk",
     });
     this.#become(last === undefined ? { node: this.#ports.ownNode(), from: "settings" } : { node: last, from: "disk" });
@@ -102,7 +102,11 @@ export class KnownNode {
       const parsed: unknown = JSON.parse(await readFile(path, { encoding: "utf8", signal }));
       const node = parsed as Node | null;
       if (node?.metadata?.name === nodeName) return node;
-      log.warn("Ignoring the Node on disk: it is another one's", { path, found: node?.metadata?.name, nodeName });
+      log.warn("Ignoring the Node on disk: it belongs to another node", {
+        path,
+        found: node?.metadata?.name,
+        nodeName,
+      });
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       if (!hasCode(error, "ENOENT")) {

@@ -36,6 +36,15 @@ export function watchEventLoop(
   });
 }
 
+const logBlockedMs = 2 * 60_000;
+
+/** That lines of the log get out. */
+export function watchLog(health: HealthRegistry, log: { readonly stalledMs: number }): void {
+  health.watch("log", () =>
+    log.stalledMs >= logBlockedMs ? { state: "failed", reason: "logging blocked" } : { state: "ok" },
+  );
+}
+
 const diskEveryMs = 60_000;
 const diskSilentMs = 150_000;
 

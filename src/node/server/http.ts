@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { ListenOptions } from "node:net";
+import type { Writable } from "node:stream";
 import { untilAborted } from "../../ground/base/index.ts";
 
 /** Answers one request; what it throws becomes a 500. */
@@ -111,6 +112,23 @@ export function untilClientLeaves(response: ServerResponse): AbortSignal {
   if (response.destroyed) onClose();
   else response.once("close", onClose);
   return controller.signal;
+}
+
+/**
+ * Writes a piece of the answer into `output`: the response, or what leads to it. Resolves when it has left our hands, and
+ * fails when the client has left.
+ */
+export function writePiece(response: ServerResponse, output: Writable, piece: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onClose = (): void => reject(new DOMException("the client has left", "AbortError"));
+    response.once("close", onClose);
+    output.write(piece, (error) => {
+      response.off("close", onClose);
+      if (error) reject(error);
+      else resolve();
+    });
+    if (response.destroyed) onClose();
+  });
 }
 
 /** Only GET reaches the handler; anything else is answered as the kubelet's router does. */

@@ -6,7 +6,7 @@ import { type AgentConfig, maskedFlags } from "../../ground/config/index.ts";
 import { openGate } from "./api/gate.ts";
 import { nodeApiMounts, readOnlyMounts } from "./api/node-api.ts";
 import { NodeServer } from "./api/node-server.ts";
-import type { Mount } from "./api/router.ts";
+import type { ApiMount } from "./api/router.ts";
 import type { StatuszFacts } from "./api/zpages.ts";
 import { AccessAuthorizer } from "./auth/access-authorizer.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
@@ -116,7 +116,7 @@ export function figureMounts({
   figures,
   statistics,
   log,
-}: Pick<NodeApiPorts, "figures" | "statistics" | "log">): readonly Mount[] {
+}: Pick<NodeApiPorts, "figures" | "statistics" | "log">): readonly ApiMount[] {
   return [statsService(() => statistics.get()), ...metricMounts(figures, statistics, log)];
 }
 
@@ -140,7 +140,7 @@ function gatekeeper({ kubelet, gates, nodeName }: AgentConfig, ports: NodeApiPor
   const certificates = authentication.x509.clientCAFile !== "";
   const allowAnonymous = authentication.anonymous.enabled;
   if (!certificates && !authentication.webhook.enabled && !allowAnonymous) {
-    log.info("No way to prove one's identity is configured, so the node API lets nobody in", { port: kubelet.port });
+    log.info("No authentication is configured, so the node API refuses every request", { port: kubelet.port });
   }
   return new Gatekeeper({
     tokens: authentication.webhook.enabled

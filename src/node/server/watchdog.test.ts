@@ -127,5 +127,5 @@ test("without a service manager nothing is told, and a deaf one does not disturb
   }
   assert.deepEqual(warnings, []);
   await new ServiceManager(join(directory, "nobody.sock"), log).tell({ ready: true });
-  assert.deepEqual(warnings, ["The service manager could not be told"]);
+  assert.deepEqual(warnings, ["Could not notify the service manager"]);
 });

@@ -1,5 +1,5 @@
 import type { ServiceEnvironment, ServiceManager } from "../../connections/host/index.ts";
-import type { Clock, Logger } from "../../ground/base/index.ts";
+import type { Clock, Logger, TaskScope } from "../../ground/base/index.ts";
 import type { HealthEntry, HealthRegistry } from "./health.ts";
 
 /** How often systemd wants a sign of life, or why it wants none. */
@@ -44,6 +44,24 @@ export interface WatchdogPorts {
   readonly random: () => number;
 }
 
+/** Answers systemd's watchdog from here on, if it asks for that; throws when it asks for what can't be done. */
+export function startWatchdog(
+  environment: ServiceEnvironment,
+  ownPid: number,
+  ports: WatchdogPorts,
+  scope: TaskScope,
+): void {
+  const { log, service } = ports;
+  const setting = watchdogSetting(environment, ownPid);
+  if (typeof setting === "string") log.debug(1, "No watchdog", { why: setting });
+  else if (!service.listens)
+    log.warn("systemd asks for watchdog notifications, but NOTIFY_SOCKET is not set; none are sent");
+  else {
+    log.info("Sending watchdog notifications to systemd", { everyMs: setting.timeoutMs / 2 });
+    scope.spawn("watchdog", (signal) => runWatchdog(setting.timeoutMs, ports, signal));
+  }
+}
+
 /** Sends WATCHDOG=1 at twice the rate asked for, as long as the vital checks pass. */
 export async function runWatchdog(timeoutMs: number, ports: WatchdogPorts, signal: AbortSignal): Promise<void> {
   const { clock, health, log } = ports;
@@ -51,7 +69,7 @@ export async function runWatchdog(timeoutMs: number, ports: WatchdogPorts, signa
   for (;;) {
     const failed = health.read().filter(isVitalFailure);
     if (failed.length === 0) await sendSign(ports, signal);
-    else log.error("No sign of life for systemd: the agent is not healthy", failed.map(describe).join("; "));
+    else log.error("No watchdog notification for systemd: the agent is not healthy", failed.map(describe).join("; "));
     next = Math.max(next + timeoutMs / 2, clock.monotonic());
     await clock.sleep(next - clock.monotonic(), signal);
   }
@@ -70,7 +88,7 @@ async function sendSign({ service, clock, log, random }: WatchdogPorts, signal: 
     await service.send({ watchdog: true });
     return;
   } catch (error) {
-    log.debug(2, "The first sign of life did not reach systemd", { error });
+    log.debug(2, "The first watchdog notification did not reach systemd", { error });
   }
   await clock.sleep(firstRetryMs * (1 + retryJitter * random()), signal);
   try {

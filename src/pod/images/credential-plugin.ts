@@ -189,8 +189,18 @@ const anonymous: Identity = { scope: "", source: { type: "node" }, serviceAccoun
 const nothing: ProvidedLogins = { logins: [], source: { type: "node" } };
 
 function cacheKey(cacheBy: PluginResponse["cacheBy"], repository: string, identity: Identity): string {
-  const what = { Image: repository, Registry: repository.split("/", 1)[0], Global: "" }[cacheBy];
-  return JSON.stringify([identity.scope, cacheBy, what]);
+  return JSON.stringify([identity.scope, cacheBy, sharedPart(cacheBy, repository)]);
+}
+
+function sharedPart(cacheBy: PluginResponse["cacheBy"], repository: string): string | undefined {
+  switch (cacheBy) {
+    case "Image":
+      return repository;
+    case "Registry":
+      return repository.split("/", 1)[0];
+    case "Global":
+      return "";
+  }
 }
 
 /** The annotations the plugin may see, or undefined when one it needs is missing. */

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../ground/base/index.ts";
-import { credentialHash } from "./credentials.ts";
 import { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 import type { Credential } from "./keyring.ts";
+import { credentialHash } from "./pull-credentials.ts";
 import { PullRecords } from "./pull-records.ts";
 
 const image = "reg.io/app:1";

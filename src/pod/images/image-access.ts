@@ -1,7 +1,7 @@
 import { type Clock, Limiter, type Logger, never } from "../../ground/base/index.ts";
 import { apiTime, canonicalName, parseImageReference, repositoryOf } from "../../ground/model/index.ts";
-import { credentialHash } from "./credentials.ts";
 import type { Credential } from "./keyring.ts";
+import { credentialHash } from "./pull-credentials.ts";
 import type { PulledRecord, PullRecords, RecordedAccount, RecordedCredentials } from "./pull-records.ts";
 
 /** Which present images a pod may use only after showing that it could have pulled them. */

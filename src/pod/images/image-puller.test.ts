@@ -4,7 +4,6 @@ import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { FakeImageService } from "../../../test/support/fake-image-service.ts";
 import { CriError } from "../../connections/cri/index.ts";
 import type { IdentifiedPod, PodEvent } from "../../ground/model/index.ts";
-import { PullSecretError } from "./credentials.ts";
 import { ImageError } from "./image-error.ts";
 import {
   type ImagePhase,
@@ -16,6 +15,7 @@ import {
 } from "./image-puller.ts";
 import type { Credential } from "./keyring.ts";
 import type { PullOutcome } from "./pull-attempts.ts";
+import { PullSecretError } from "./pull-credentials.ts";
 
 const image = "reg.io/app:1";
 

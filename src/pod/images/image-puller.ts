@@ -8,18 +8,19 @@ import {
   type PodContainer,
   type PullPolicy,
   parseImage,
+  pullPolicies,
   type RecordPodEvent,
   repositoryOf,
   type Secret,
   withDefaultTag,
 } from "../../ground/model/index.ts";
 import type { PullingPod } from "./credential-plugin.ts";
-import { credentialHash, PullSecretError } from "./credentials.ts";
 import { explainPullFailure, ImageError } from "./image-error.ts";
 import { type ImageEvent, imageEvents } from "./image-events.ts";
 import type { Credential } from "./keyring.ts";
 import { type PullAttemptPorts, type PullAttemptSettings, PullAttempts, type PulledImage } from "./pull-attempts.ts";
 import { PullBackoff } from "./pull-backoff.ts";
+import { credentialHash, PullSecretError } from "./pull-credentials.ts";
 import { type PullInProgress, type PullJobResult, PullQueue } from "./pull-queue.ts";
 
 export interface ImageRequest {
@@ -84,7 +85,7 @@ export function mountedImageOf(volume: {
 }
 
 function pullPolicyOf(image: string, policy: string | undefined): PullPolicy {
-  return policy === "Always" || policy === "IfNotPresent" || policy === "Never" ? policy : defaultPullPolicy(image);
+  return pullPolicies.find((known) => known === policy) ?? defaultPullPolicy(image);
 }
 
 /** Sees to it that a container's image is on the node, pulling it when its policy says so. */

@@ -34,7 +34,7 @@ async function startEngine(): Promise<TestEngine> {
         ledger,
         recordEvent() {},
         metrics: metrics.images,
-        surroundings: { workDir: "/", homeDir: undefined, environment: {} },
+        ownProcess: { workDir: "/", homeDir: undefined, environment: {} },
         onUse() {},
         pullSecrets: async () => [],
         runtimeHandlerOf: () => "",

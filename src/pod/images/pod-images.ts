@@ -5,12 +5,13 @@ import {
   type RuntimeIdentity,
   untilAnswered,
 } from "../../connections/cri/index.ts";
-import { type Clock, type Ledger, type Logger, messageOf } from "../../ground/base/index.ts";
+import { type Clock, type Logger, messageOf } from "../../ground/base/index.ts";
 import type { AgentConfig } from "../../ground/config/index.ts";
 import {
   type Container,
   type ContainerKind,
   type IdentifiedPod,
+  type PodLedger,
   type PodUid,
   type RecordPodEvent,
   type Secret,
@@ -18,7 +19,6 @@ import {
 } from "../../ground/model/index.ts";
 import { StartError, type StarterPorts } from "../runtime/index.ts";
 import { CredentialPlugin, type PluginPorts } from "./credential-plugin.ts";
-import { Credentials } from "./credentials.ts";
 import { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 import { ImageError } from "./image-error.ts";
 import { ImagePuller, type ImagePullerPorts, type ImageRequest, imageOf, mountedImageOf } from "./image-puller.ts";
@@ -26,6 +26,7 @@ import { fetchMountedImages } from "./image-volumes.ts";
 import { NodeCredentials } from "./node-credentials.ts";
 import { loadCredentialProviders } from "./plugin-config.ts";
 import { ImagePrefetch } from "./prefetch.ts";
+import { PullCredentials } from "./pull-credentials.ts";
 import { PullRecords } from "./pull-records.ts";
 
 export interface PodImagesPorts {
@@ -34,9 +35,9 @@ export interface PodImagesPorts {
   readonly runtime: () => RuntimeIdentity;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
-  readonly surroundings: ProcessSurroundings;
+  readonly ownProcess: PullProcess;
   /** A container is about to be made from the image: it must not be collected now. */
   readonly onUse: (imageId: string) => void;
   /** The pod's pull secrets as far as they can be read. */
@@ -53,7 +54,7 @@ export interface PodImagesPorts {
 }
 
 /** What finding credentials needs of the process it runs in. */
-export interface ProcessSurroundings {
+export interface PullProcess {
   readonly workDir: string;
   readonly homeDir: string | undefined;
   readonly environment: Readonly<Record<string, string>>;
@@ -70,8 +71,8 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
 
   constructor(config: AgentConfig, ports: PodImagesPorts) {
     const { kubelet, gates, flags } = config;
-    const { clock, log, surroundings } = ports;
-    const { workDir, homeDir } = surroundings;
+    const { clock, log, ownProcess } = ports;
+    const { workDir, homeDir } = ownProcess;
     this.#config = config;
     this.#ports = ports;
     const node = new NodeCredentials({ rootDir: flags.rootDir, workDir, homeDir }, { clock, log });
@@ -88,7 +89,7 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
         images: ports.images,
         clock,
         access: ports.access,
-        credentials: new Credentials(node, this.#plugins),
+        credentials: new PullCredentials(node, this.#plugins),
         recordEvent: ports.recordEvent,
         onUse: ports.onUse,
         onPull: ports.metrics.onPull,
@@ -101,10 +102,10 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
   async load(): Promise<void> {
     const { imageCredentialProviderConfig: configPath, imageCredentialProviderBinDir: binDir } = this.#config.flags;
     if (configPath === "" && binDir === "") return;
-    const { clock, log, surroundings, serviceAccounts, metrics } = this.#ports;
+    const { clock, log, ownProcess, serviceAccounts, metrics } = this.#ports;
     const allowTokens = this.#config.gates.enabled("KubeletServiceAccountTokenForCredentialProviders");
     const { providers } = await loadCredentialProviders({ configPath, binDir, allowTokens });
-    const { environment } = surroundings;
+    const { environment } = ownProcess;
     const ports = { clock, log, environment, serviceAccounts, onCall: metrics.onPlugin };
     this.#plugins.push(...providers.map((provider) => new CredentialPlugin(provider, binDir, ports)));
   }

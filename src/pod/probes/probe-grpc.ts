@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  destroySession,
-  formatDuration,
-  goQuote,
-  LinkedSignal,
-  messageOf,
-} from "../../ground/base/index.ts";
+import { type Clock, formatDuration, goQuote, LinkedSignal, messageOf } from "../../ground/base/index.ts";
 import { fairDeadline } from "./deadline.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
 import { connectUntilReady } from "./grpc/connect.ts";
@@ -29,15 +22,11 @@ export async function probeGrpc(
   );
   let isConnected = false;
   try {
-    const session = await connectUntilReady(host, port, clock, cancel.signal);
+    using connection = await connectUntilReady(host, port, clock, cancel.signal);
     isConnected = true;
-    try {
-      const message = HealthCheckRequest.encode({ service }).finish();
-      const call = { path: "/grpc.health.v1.Health/Check", authority, userAgent: probeUserAgent, timeoutMs, message };
-      return judge(await callUnary(session, call, cancel.signal), timeoutMs);
-    } finally {
-      destroySession(session);
-    }
+    const message = HealthCheckRequest.encode({ service }).finish();
+    const call = { path: "/grpc.health.v1.Health/Check", authority, userAgent: probeUserAgent, timeoutMs, message };
+    return judge(await callUnary(connection.session, call, cancel.signal), timeoutMs);
   } catch (error) {
     if (signal.aborted || !cancel.signal.aborted) throw error;
     return isConnected ? callTimeout(timeoutMs) : connectTimeout(authority, timeoutMs);

@@ -11,7 +11,7 @@ import { initialResult, planOf } from "./plan.ts";
 import { type ProbeKind, type ProbeResult, type ProbeStore, probeKinds, type SavedResult } from "./ports.ts";
 import { ProbeReporter, type ReporterPorts } from "./reporter.ts";
 import type { RunProbe } from "./run-probe.ts";
-import { ProbeWorker, type SeenContainer, type WorkerPorts } from "./worker.ts";
+import { ProbeWorker, type ProbeWorkerPorts, type SeenContainer } from "./worker.ts";
 
 export interface ProbesPorts extends ReporterPorts {
   readonly clock: Clock;
@@ -36,6 +36,8 @@ interface PodEntry {
   readonly pod: IdentifiedPod;
   /** In the order of `probeKinds` for each container, as a startup probe decides about the other two. */
   readonly workers: readonly ProbeWorker[];
+  /** The same by container and kind: a pod may have tens of thousands, each of which is asked for. */
+  readonly byProbe: ReadonlyMap<string, ProbeWorker>;
   readonly saved: Map<string, SavedResult>;
 }
 
@@ -55,7 +57,7 @@ export class Probes {
   readonly #saver: KeyedWorkers<PodUid>;
   /** Results to announce as soon as they are saved. */
   readonly #news = new Map<PodUid, (() => void)[]>();
-  readonly #workerPorts: WorkerPorts;
+  readonly #workerPorts: ProbeWorkerPorts;
   readonly #createdAt: number;
   readonly #createdAtMonotonic: number;
 
@@ -93,8 +95,14 @@ export class Probes {
       }
     }
     const saved = workers.length > 0 ? (this.#ports.store.load(uid) ?? []) : [];
-    const byProbe = new Map(saved.map((result) => [savedKey(result.container, result.kind), result]));
-    this.#pods.set(uid, { pod, workers, saved: byProbe });
+    this.#pods.set(uid, {
+      pod,
+      workers,
+      byProbe: new Map(
+        workers.map((worker) => [probeKey(worker.subject.container.name, worker.subject.plan.kind), worker]),
+      ),
+      saved: new Map(saved.map((result) => [probeKey(result.container, result.kind), result])),
+    });
   }
 
   /** Takes in an inspection of the pod; results read afterwards are about what was seen. */
@@ -147,9 +155,7 @@ export class Probes {
   }
 
   #worker(uid: PodUid, container: string, kind: ProbeKind): ProbeWorker | undefined {
-    return this.#pods
-      .get(uid)
-      ?.workers.find(({ subject }) => subject.plan.kind === kind && subject.container.name === container);
+    return this.#pods.get(uid)?.byProbe.get(probeKey(container, kind));
   }
 
   #hasStarted({ subject }: ProbeWorker): boolean {
@@ -164,9 +170,7 @@ export class Probes {
     if (result === undefined) return;
     this.#reporter.decided(worker.subject, before, result);
     if (plan.kind === "startup" && result === "success") {
-      for (const sibling of this.#pods.get(uid)?.workers ?? []) {
-        if (sibling.subject.container.name === container.name) sibling.schedule();
-      }
+      for (const kind of probeKinds) this.#worker(uid, container.name, kind)?.schedule();
     }
     const news = this.#news.get(uid) ?? [];
     news.push(() => {
@@ -179,7 +183,7 @@ export class Probes {
   /** Saved results are good for the first look only; afterwards this process knows better. */
   #takeSaved({ subject }: ProbeWorker, id: ContainerId): ProbeResult | undefined {
     const entry = this.#pods.get(uidOf(subject.pod));
-    const key = savedKey(subject.container.name, subject.plan.kind);
+    const key = probeKey(subject.container.name, subject.plan.kind);
     const saved = entry?.saved.get(key);
     entry?.saved.delete(key);
     return saved?.id === id ? saved.result : undefined;
@@ -222,6 +226,6 @@ export class Probes {
   }
 }
 
-function savedKey(container: string, kind: ProbeKind): string {
+function probeKey(container: string, kind: ProbeKind): string {
   return `${container}/${kind}`;
 }

@@ -1,9 +1,9 @@
-import type { Ledger, Logger } from "../../ground/base/index.ts";
+import type { Logger } from "../../ground/base/index.ts";
 import {
   describePod,
   type EventReason,
   fieldPathOf,
-  type PodUid,
+  type PodLedger,
   type RecordPodEvent,
   uidOf,
 } from "../../ground/model/index.ts";
@@ -14,7 +14,7 @@ import type { FinishedAttempt, ProbeSubject } from "./worker.ts";
 export interface ReporterPorts {
   readonly log: Logger;
   readonly recordEvent: RecordPodEvent;
-  readonly ledger: Pick<Ledger<PodUid>, "begin" | "note">;
+  readonly ledger: Pick<PodLedger, "begin" | "note">;
   /** For metrics. */
   readonly onProbe?: ((measurement: ProbeMeasurement) => void) | undefined;
 }

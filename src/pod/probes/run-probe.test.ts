@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once, setMaxListeners } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import { type AddressInfo, createServer, type Server as TcpServer } from "node:net";
+import { type AddressInfo, createServer, type Socket, type Server as TcpServer } from "node:net";
 import { describe, test } from "node:test";
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
@@ -235,9 +235,11 @@ describe("gRPC", () => {
   });
 
   test("a server that comes up within the timeout is reached", async () => {
-    const port = await closedPort();
+    // Whoever comes first is turned away, and finds another server when it comes again.
+    const first = createServer((socket) => first.close() && socket.destroy());
+    const { port } = await listen(first);
     const pending = probe(port);
-    await systemClock.sleep(150, never);
+    await once(first, "close");
     await using server = await serve(() => ({}), port);
     assert.equal(server.port, port);
     assert.deepEqual(await pending, { type: "success" });
@@ -275,6 +277,21 @@ describe("gRPC", () => {
     const outcome = await probe(server.port);
     assert.ok(outcome.type === "failure");
     assert.match(outcome.output, /^error: health rpc probe failed: rpc error: code = Unavailable desc = ./);
+  });
+
+  test("a server that says goodbye and does not close the connection is left all the same", async () => {
+    const settingsAndGoodbye = Buffer.from("0000000400000000000000080700000000000000000000000000", "hex");
+    const server = createServer({ allowHalfOpen: true });
+    const connected = once(server, "connection");
+    await using listening = await listen(server);
+    const probed = probe(listening.port);
+    const socket: Socket = (await connected)[0];
+    socket.on("error", () => {}).write(settingsAndGoodbye);
+    assert.equal((await probed).type, "failure");
+    // A connection that was only told of our end would take this for as long as we like.
+    const writing = setInterval(() => socket.write("more"), 10);
+    await new Promise((resolve) => socket.once("close", resolve));
+    clearInterval(writing);
   });
 
   test("an abort rejects, connecting or waiting", async () => {

@@ -4,6 +4,7 @@ import {
   type ContainerId,
   type ContainerKind,
   type IdentifiedPod,
+  mayRestart,
   uidOf,
 } from "../../ground/model/index.ts";
 import type { ProbeOutcome } from "./outcome.ts";
@@ -29,7 +30,7 @@ export interface SeenContainer {
 }
 
 /** What a worker needs of the collection it belongs to. */
-export interface WorkerPorts {
+export interface ProbeWorkerPorts {
   readonly clock: Clock;
   readonly run: RunProbe;
   spawn(name: string, task: () => Promise<void>): void;
@@ -70,9 +71,17 @@ type State =
   | { readonly step: "absent" | "stopped" }
   | { readonly step: "watching" | "held" | "down" | "ended"; readonly seen: SeenContainer };
 
+/** What comes next: nothing by itself, an attempt that is planned, or the one under way. */
+type Next =
+  | { readonly type: "nothing" }
+  | { readonly type: "planned"; readonly timer: Timer }
+  | { readonly type: "attempt"; readonly cancel: AbortController };
+
+const nothing: Next = { type: "nothing" };
+
 export class ProbeWorker {
   readonly subject: ProbeSubject;
-  readonly #ports: WorkerPorts;
+  readonly #ports: ProbeWorkerPorts;
   #state: State = { step: "absent" };
   #result: ProbeResult;
   #streak: Streak | undefined;
@@ -81,11 +90,10 @@ export class ProbeWorker {
   #due: number | undefined;
   #spreadMs = 0;
   #hasAnswered = false;
-  #timer: Timer | undefined;
-  #attempt: AbortController | undefined;
+  #next: Next = nothing;
   #resolved: { readonly at: ProbedInstance; readonly target: ProbeTarget } | undefined;
 
-  constructor(subject: ProbeSubject, ports: WorkerPorts) {
+  constructor(subject: ProbeSubject, ports: ProbeWorkerPorts) {
     this.subject = subject;
     this.#ports = ports;
     this.#result = initialResult(subject.plan.kind);
@@ -121,20 +129,21 @@ export class ProbeWorker {
 
   /** Plans the next attempt if one may be made now and none is planned. */
   schedule(): void {
-    if (this.#timer !== undefined || this.#attempt !== undefined || !this.#mayProbe()) return;
+    if (this.#next.type !== "nothing" || !this.#mayProbe()) return;
     const { clock } = this.#ports;
     const now = clock.monotonic();
     this.#due ??= now + Math.max(this.#initialDelayLeftMs(), this.#spreadMs);
     const due = this.#due;
-    this.#timer = clock.after(Math.ceil(due - now), () => {
-      this.#timer = undefined;
+    const timer = clock.after(Math.ceil(due - now), () => {
+      this.#next = nothing;
       this.#begin(due);
     });
+    this.#next = { type: "planned", timer };
   }
 
   /** Probes at once instead of at the next tick, if that could still bring good news. */
   probeNow(): void {
-    if (this.#attempt !== undefined || this.#result === "success") return;
+    if (this.#next.type === "attempt" || this.#result === "success") return;
     if (!this.#mayProbe() || this.#initialDelayLeftMs() > 0) return;
     this.#rest();
     this.#due = this.#ports.clock.monotonic();
@@ -167,8 +176,8 @@ export class ProbeWorker {
 
   #observeDown(seen: SeenContainer): void {
     this.#rest();
-    const { pod, containerKind } = this.subject;
-    const isOver = seen.state === "exited" && pod.spec.restartPolicy === "Never" && containerKind !== "sidecar";
+    const { pod, container, containerKind } = this.subject;
+    const isOver = seen.state === "exited" && containerKind !== "sidecar" && !mayRestart(pod, container);
     this.#state = { step: isOver ? "ended" : "down", seen };
     this.#result = "failure";
   }
@@ -187,29 +196,37 @@ export class ProbeWorker {
   }
 
   #rest(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#attempt?.abort(new DOMException("probe no longer wanted", "AbortError"));
-    this.#attempt = undefined;
+    const before = this.#next;
+    this.#next = nothing;
+    switch (before.type) {
+      case "nothing":
+        break;
+      case "planned":
+        before.timer.cancel();
+        break;
+      case "attempt":
+        before.cancel.abort(new DOMException("probe no longer wanted", "AbortError"));
+    }
   }
 
   #begin(due: number): void {
     if (this.#state.step !== "watching") return;
     const { id } = this.#state.seen;
-    const attempt = new AbortController();
-    this.#attempt = attempt;
+    const attempt: Next = { type: "attempt", cancel: new AbortController() };
+    const { signal } = attempt.cancel;
+    this.#next = attempt;
     const { clock, spawn } = this.#ports;
     const startedAt = clock.monotonic();
     spawn("probe", async () => {
       let outcome: ProbeOutcome;
       try {
-        outcome = await this.#tryUntilAnswered(id, attempt.signal);
+        outcome = await this.#tryUntilAnswered(id, signal);
       } catch (error) {
-        if (attempt.signal.aborted) return;
+        if (signal.aborted) return;
         throw error;
       }
-      if (this.#attempt !== attempt) return;
-      this.#attempt = undefined;
+      if (this.#next !== attempt) return;
+      this.#next = nothing;
       this.#settle(outcome, clock.monotonic() - startedAt, startedAt - due);
     });
   }

@@ -1,21 +1,18 @@
 import {
-  addAmounts,
   type IdentifiedPod,
   isCriticalPod,
   isStaticPod,
   isTerminalPhase,
+  isTolerated,
   matchesLabels,
   matchesNodeSelector,
-  milliUnits,
   type Node,
-  podResources,
   type ResourceAmounts,
   type Taint,
-  type Toleration,
-  wholeUnits,
 } from "../../ground/model/index.ts";
 import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
-import { chooseVictims } from "./choose-victims.ts";
+import { type Lack, lackingResources, unitsOf } from "./lacking-resources.ts";
+import { makeRoom } from "./preemption-choice.ts";
 
 const admitted: AdmissionVerdict = { type: "admitted" };
 
@@ -62,59 +59,6 @@ function asksForNode(pod: IdentifiedPod): boolean {
   return !isStaticPod(pod) || Object.keys(nodeSelector).length > 0 || required !== undefined;
 }
 
-interface Lack {
-  readonly resource: string;
-  readonly requested: bigint;
-  readonly used: bigint;
-  readonly capacity: bigint;
-}
-
-function lackingResources(
-  pod: IdentifiedPod,
-  others: readonly IdentifiedPod[],
-  allocatable: ResourceAmounts,
-): readonly Lack[] {
-  const lacks: Lack[] = [];
-  const [count, most] = [BigInt(others.length), allocatable.get("pods")];
-  if (most !== undefined && count + 1n > wholeUnits(most))
-    lacks.push({ resource: "pods", requested: 1n, used: count, capacity: wholeUnits(most) });
-  const { requests } = podResources(pod.spec, "with overhead");
-  let used: ResourceAmounts = new Map();
-  for (const other of others) used = addAmounts(used, podResources(other.spec, "with overhead").requests);
-  for (const resource of ["cpu", "memory", "ephemeral-storage", ...extended(requests)]) {
-    const requested = requests.get(resource) ?? 0n;
-    const capacity = allocatable.get(resource);
-    // What the node does not list is none of ours to count.
-    if (requested === 0n || capacity === undefined) continue;
-    const taken = used.get(resource) ?? 0n;
-    if (taken + requested > capacity) lacks.push({ resource, requested, used: taken, capacity });
-  }
-  return lacks;
-}
-
-function makeRoom(pod: IdentifiedPod, others: readonly IdentifiedPod[], lacks: readonly Lack[]): AdmissionVerdict {
-  const shortage = new Map(
-    lacks.map(({ resource, requested, used, capacity }) => [resource, requested - (capacity - used)] as const),
-  );
-  const choice = chooseVictims(pod, others, shortage);
-  if ("victims" in choice) {
-    return { type: "admitted", preempts: { victims: choice.victims, resource: lacks[0]?.resource ?? "" } };
-  }
-  const missing = [...choice.missing].map(([name, amount]) => `(res: ${name}, q: ${unitsOf(name)(amount)}), `);
-  const cause = `no set of running pods found to reclaim resources: [${missing.join("")}]`;
-  const message = `Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ${cause}`;
-  return { type: "rejected", reason: "UnexpectedAdmissionError", message };
-}
-
-function unitsOf(resource: string): (amount: bigint) => bigint {
-  if (resource === "pods") return (amount) => amount;
-  return resource === "cpu" ? milliUnits : wholeUnits;
-}
-
-function extended(requests: ResourceAmounts): readonly string[] {
-  return [...requests.keys()].filter((name) => name.includes("/"));
-}
-
 function shortageVerdict({ resource, ...amounts }: Lack): AdmissionVerdict {
   const inUnits = unitsOf(resource);
   const [requested, used, capacity] = [amounts.requested, amounts.used, amounts.capacity].map(inUnits);
@@ -140,17 +84,8 @@ function affinityVerdict(pod: IdentifiedPod, node: Node | undefined): AdmissionV
 function taintVerdict(pod: IdentifiedPod, taints: readonly Taint[]): AdmissionVerdict | undefined {
   if (isStaticPod(pod)) return undefined;
   const tolerations = pod.spec.tolerations ?? [];
-  const intolerable = taints.some(
-    (taint) => taint.effect === "NoExecute" && !tolerations.some((toleration) => tolerates(toleration, taint)),
-  );
+  const intolerable = taints.some((taint) => taint.effect === "NoExecute" && !isTolerated(taint, tolerations));
   if (!intolerable) return undefined;
   const message = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
   return { type: "rejected", reason: "TaintToleration", message };
-}
-
-function tolerates({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
-  if (effect !== undefined && effect !== "" && effect !== taint.effect) return false;
-  if (key !== undefined && key !== "" && key !== taint.key) return false;
-  if (operator === "Exists") return true;
-  return key !== undefined && key !== "" && (value ?? "") === (taint.value ?? "");
 }

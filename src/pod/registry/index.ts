@@ -1,5 +1,5 @@
 // The pods that are wanted on this node, and whether the node takes them.
-export { Admission, type AdmissionHandler, type AdmissionVerdict } from "./admission.ts";
+export { Admission, type AdmissionHandler } from "./admission.ts";
 export {
   appArmorHandler,
   groupsPolicyHandler,
@@ -13,6 +13,7 @@ export { arePodsKnown, PodIntake } from "./intake.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { followMirrors } from "./mirror-wakes.ts";
 export { podsToKeep } from "./pods-to-keep.ts";
-export { preempter } from "./preempt-victims.ts";
-export { PodRegistry, type RegistryPorts } from "./registry.ts";
+export { preempter } from "./preemption.ts";
+export { PodRegistry } from "./registry.ts";
+export type { ResizeSettings } from "./resize-decision.ts";
 export { WantedPods } from "./wanted-pods.ts";

@@ -46,7 +46,7 @@ export class PodIntake {
       this.#noteKnown();
       if (wasReady || !changes.isReady(change.source)) continue;
       if (changes.allReady()) {
-        log.info("All pod sources have spoken; pods that none of them wants may be stopped from now on");
+        log.info("All pod sources have sent their pods; pods that are in none of them may be stopped from now on");
       }
       this.stopOrphans();
     }

@@ -47,21 +47,21 @@ class World implements AsyncDisposable {
     isTerminating: (_, wanted) => this.leaving.some((uid) => uid !== wanted?.metadata.uid),
     mirrorPod: () => this.mirror,
     node: () => this.node,
-    create: async (pod) => {
-      this.calls.push("create");
-      const refused = this.refusals.create.shift();
-      if (refused !== undefined) throw refused;
-      this.mirror = {
-        ...(pod as IdentifiedPod),
-        metadata: { ...(pod as IdentifiedPod).metadata, uid: `m${++this.made}` },
-      };
-    },
-    delete: async ({ metadata }) => {
-      this.calls.push(`delete ${metadata.uid}`);
-      const refused = this.refusals.delete.shift();
-      if (refused !== undefined) throw refused;
-      this.mirror = undefined;
-    },
+    client: {
+      create: async (_resource: unknown, _ref: unknown, pod: IdentifiedPod) => {
+        this.calls.push("create");
+        const refused = this.refusals.create.shift();
+        if (refused !== undefined) throw refused;
+        this.mirror = { ...pod, metadata: { ...pod.metadata, uid: `m${++this.made}` } };
+      },
+      delete: async (_resource: unknown, _ref: unknown, options: object) => {
+        assert.deepEqual(options, { gracePeriodSeconds: 0, preconditions: { uid: this.mirror?.metadata.uid } });
+        this.calls.push(`delete ${this.mirror?.metadata.uid}`);
+        const refused = this.refusals.delete.shift();
+        if (refused !== undefined) throw refused;
+        this.mirror = undefined;
+      },
+    } as never,
   });
 
   async wake(): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { isAlreadyExists, isConflict, isNotFound } from "../../connections/kube/index.ts";
+import { isAlreadyExists, isConflict, isNotFound, type KubeClient, resources } from "../../connections/kube/index.ts";
 import { type Clock, isAbort, KeyedWorkers, type Logger, messageOf, type TaskScope } from "../../ground/base/index.ts";
 import {
   configHashAnnotation,
@@ -8,6 +8,7 @@ import {
   type Node,
   type Pod,
 } from "../../ground/model/index.ts";
+import { deleteApiPod } from "../status/index.ts";
 
 const retryMs = 5_000;
 
@@ -34,7 +35,7 @@ export class MirrorPods {
       await this.#reconcile(name, signal);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      this.#ports.log.warn("Could not bring a mirror pod in line; trying again", { pod: name, err: messageOf(error) });
+      this.#ports.log.warn("Could not update a mirror pod; trying again", { pod: name, err: messageOf(error) });
       this.#ports.clock.after(retryMs, () => this.#workers.wake(name));
     }
   }
@@ -53,8 +54,9 @@ export class MirrorPods {
     const node = this.#ports.node();
     // Without its node as owner nobody would ever collect the mirror; it is made when the node is known.
     if (node?.metadata?.uid === undefined || node.metadata.deletionTimestamp !== undefined) return;
+    const mirror = mirrorOf(wanted, node);
     try {
-      await this.#ports.create(mirrorOf(wanted, node), signal);
+      await this.#ports.client.create(resources.pods, { namespace: wanted.metadata.namespace }, mirror, signal);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
@@ -62,7 +64,7 @@ export class MirrorPods {
 
   async #delete(mirror: IdentifiedPod, signal: AbortSignal): Promise<void> {
     try {
-      await this.#ports.delete(mirror, signal);
+      await deleteApiPod(this.#ports.client, mirror, signal);
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
@@ -77,9 +79,7 @@ export interface MirrorPodPorts {
   readonly isTerminating: (fullName: string, wanted: IdentifiedPod | undefined) => boolean;
   readonly mirrorPod: (fullName: string) => IdentifiedPod | undefined;
   readonly node: () => Node | undefined;
-  readonly create: (pod: Pod, signal: AbortSignal) => Promise<void>;
-  /** At once and only this very pod. */
-  readonly delete: (pod: IdentifiedPod, signal: AbortSignal) => Promise<void>;
+  readonly client: Pick<KubeClient, "create" | "delete">;
 }
 
 function isFaithful(mirror: IdentifiedPod, wanted: IdentifiedPod): boolean {

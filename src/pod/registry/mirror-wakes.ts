@@ -1,6 +1,5 @@
 import { fullName, type IdentifiedPod, isMirrorPod, isStaticPod } from "../../ground/model/index.ts";
 import type { StatusStore } from "../status/index.ts";
-import type { PodWorkers } from "../workers/index.ts";
 import type { MirrorPods } from "./mirror-pods.ts";
 
 /** Looks at the mirror of a static pod again whenever the pod, its mirror or the Node may have changed. */
@@ -8,7 +7,8 @@ export function followMirrors(
   mirrors: Pick<MirrorPods, "wake">,
   ports: {
     readonly statuses: Pick<StatusStore, "onChange">;
-    readonly workers: Pick<PodWorkers, "onGone">;
+    /** A pod is not wanted any more and nobody works on it, whether or not it ever ran. */
+    readonly onLeft: (listener: () => void) => unknown;
     /** The pods that are wanted, of all sources. */
     readonly wanted: () => readonly IdentifiedPod[];
     readonly apiPods: {
@@ -19,14 +19,14 @@ export function followMirrors(
     readonly onNode: (listener: () => void) => unknown;
   },
 ): void {
-  const { statuses, workers, wanted, apiPods } = ports;
+  const { statuses, wanted, apiPods } = ports;
   const wakeWanted = (): void => {
     for (const pod of wanted()) if (isStaticPod(pod)) mirrors.wake(fullName(pod));
   };
   statuses.onChange((pod) => {
     if (isStaticPod(pod)) mirrors.wake(fullName(pod));
   });
-  workers.onGone(() => {
+  ports.onLeft(() => {
     for (const pod of apiPods.list()) if (isMirrorPod(pod)) mirrors.wake(fullName(pod));
     wakeWanted();
   });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { testObserved, testPod, testSandbox } from "../../../test/support/pods.ts";
+import { noResizeLimits } from "../../../test/support/test-engine.ts";
 import { Ledger, silentLogger } from "../../ground/base/index.ts";
 import {
   configMirrorAnnotation,
@@ -10,8 +11,10 @@ import {
   type IdentifiedPod,
   type ObservedPod,
   type PodChange,
+  type PodStep,
   type PodUid,
 } from "../../ground/model/index.ts";
+import { Allocations } from "../resources/index.ts";
 import type { PodState, TerminateRequest } from "../workers/index.ts";
 import { Admission, type AdmissionVerdict, type Preemption } from "./admission.ts";
 import { arePodsKnown } from "./intake.ts";
@@ -52,6 +55,7 @@ class Workers {
   runtimeChanged(of: PodUid): void {
     this.looked.push(of);
   }
+  wake(): void {}
   knows(of: PodUid): boolean {
     return this.pods.has(of);
   }
@@ -70,7 +74,7 @@ class Workers {
 class World {
   readonly clock = new FakeClock();
   readonly workers = new Workers();
-  readonly ledger = new Ledger<PodUid>(this.clock);
+  readonly ledger = new Ledger<PodUid, PodStep>(this.clock);
   readonly events: string[] = [];
   readonly statuses: string[] = [];
   readonly announced: string[] = [];
@@ -89,6 +93,8 @@ class World {
   readonly registry = new PodRegistry({
     wanted: this.wanted,
     workers: this.workers,
+    allocations: new Allocations("/nowhere/allocated_pods_state", silentLogger),
+    resizeSettings: noResizeLimits,
     admission: new Admission([
       (of, others) => {
         this.judged.push([of, ...others].map(({ metadata }) => metadata.uid).join(" beside "));

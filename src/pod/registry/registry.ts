@@ -1,4 +1,4 @@
-import { type Clock, isAbort, type Ledger, type Logger, messageOf } from "../../ground/base/index.ts";
+import { type Clock, isAbort, type Logger, messageOf } from "../../ground/base/index.ts";
 import {
   graceSecondsOf,
   type IdentifiedPod,
@@ -6,14 +6,18 @@ import {
   isTerminalPhase,
   type ObservedPod,
   type PodChange,
+  type PodLedger,
   type PodStatus,
   type PodUid,
   type Provisional,
   type RecordPodEvent,
   uidOf,
 } from "../../ground/model/index.ts";
+import type { Allocations } from "../resources/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
+import { type PendingResizePorts, PendingResizes, type ResizeTrigger } from "./pending-resizes.ts";
+import type { ResizeSettings } from "./resize-decision.ts";
 import type { Intake, WantedPods } from "./wanted-pods.ts";
 
 /**
@@ -38,6 +42,7 @@ export class PodRegistry {
   /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
   readonly #found: Map<PodUid, string | undefined>;
   readonly #failures = new Map<PodUid, number>();
+  readonly #resizes: PendingResizes;
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports;
@@ -45,6 +50,19 @@ export class PodRegistry {
     this.#pods = pods;
     this.#pending = pending;
     this.#found = found;
+    const { allocations, clock, log, workers, resizeMetrics } = ports;
+    this.#resizes = new PendingResizes(ports.resizeSettings, {
+      ...resizeMetrics,
+      clock,
+      log,
+      allocations,
+      waiting: ports.wanted.resizes,
+      pod: (uid) => (this.#taken.has(uid) ? this.#pods.get(uid) : undefined),
+      admit: (pod) => ports.admission.admit(pod, this.#active()),
+      preempt: (preemption) => this.#preempt(preemption, () => {}),
+      accepted: (pod) => this.#start(pod),
+      changed: (uid) => workers.wake(uid),
+    });
   }
 
   get(uid: PodUid): IdentifiedPod | undefined {
@@ -90,7 +108,10 @@ export class PodRegistry {
       if (isEnding(pod)) this.#start(pod);
     } else if (asked === "decision") this.#decide(pod, intake);
     else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid) ?? said);
-    else if (asked === "sync") this.#start(pod);
+    else if (asked === "sync") {
+      if (this.#taken.has(uid)) this.#considerResize(pod, "pod_updated");
+      this.#start(pod);
+    }
     // Only now: the worker may have found a status that an earlier run of the agent left.
     this.#ports.announce(pod);
   }
@@ -119,6 +140,39 @@ export class PodRegistry {
     if (pods.length < 2) return pods;
     const running = pods.filter((pod) => this.#found.has(uidOf(pod)));
     return new Set([...running, ...pods.filter((pod) => this.#ports.wasHere(uidOf(pod))), ...pods]);
+  }
+
+  /** A pod has stopped, or has gone: others may have what it held. */
+  roomMade(): void {
+    this.#resizes.reconsider("pods_removed");
+  }
+
+  /** What can't be reckoned with is not resized; it must be run and stopped all the same. */
+  #considerResize(pod: IdentifiedPod, trigger: ResizeTrigger): void {
+    if (isEnding(pod)) {
+      this.#resizes.forget(uidOf(pod));
+      return;
+    }
+    try {
+      if (trigger === "pods_added") this.#ports.allocations.admit(pod);
+      if (this.#resizes.consider(pod, trigger)) this.#resizes.reconsider("pod_resized");
+    } catch (error) {
+      const { name, namespace } = pod.metadata;
+      this.#ports.log.warn("Cannot reckon with the resources of a pod; it is not resized", {
+        pod: name,
+        namespace,
+        err: messageOf(error),
+      });
+    }
+  }
+
+  /** The pod with what it was promised; as it is where that can't be told. */
+  #asRun(pod: IdentifiedPod): IdentifiedPod {
+    try {
+      return this.#ports.allocations.asRun(pod);
+    } catch {
+      return pod;
+    }
   }
 
   /** A sandbox or container of this pod appeared, changed or went. */
@@ -152,13 +206,13 @@ export class PodRegistry {
       this.#found.delete(uid);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      log.warn("Could not inspect a pod that no source wants; trying again later", { uid, err: error });
+      log.warn("Could not inspect a pod that is in no source; trying again later", { uid, err: error });
     }
   }
 
   #stopOrphan(uid: PodUid, observed: ObservedPod): void {
     const { name: pod, namespace } = observed;
-    this.#ports.log.info("Stopping a pod that the runtime has but no source wants", { pod, namespace, uid });
+    this.#ports.log.info("Stopping a pod that runs but is in no source", { pod, namespace, uid });
     this.#ports.workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
   }
 
@@ -197,10 +251,10 @@ export class PodRegistry {
 
   #verdict(pod: IdentifiedPod): AdmissionVerdict {
     try {
-      return this.#ports.admission.admit(pod, this.#active());
+      return this.#ports.admission.admit(this.#ports.allocations.asRun(pod), this.#active());
     } catch (error) {
       const { name, namespace } = pod.metadata;
-      this.#ports.log.error("Could not decide whether the node takes a pod; it is refused", error, {
+      this.#ports.log.error("Admission of a pod failed unexpectedly; the pod is rejected", error, {
         pod: name,
         namespace,
       });
@@ -230,7 +284,7 @@ export class PodRegistry {
     } catch (error) {
       const { name, namespace } = pod.metadata;
       this.#ports.log.error(
-        "A pod that runs can't be reckoned with; others are admitted as if it were not there",
+        "Cannot compute what a running pod uses; others are admitted as if it were not there",
         error,
         {
           pod: name,
@@ -247,13 +301,14 @@ export class PodRegistry {
     this.#pending.delete(uid);
     this.#rejected.delete(uid);
     this.#taken.add(uid);
+    this.#considerResize(pod, "pods_added");
     this.#start(pod);
   }
 
   #start(pod: IdentifiedPod): void {
     // One that is to end needs no room.
     if (this.#waiting.has(uidOf(pod)) && !isEnding(pod)) return;
-    this.#ports.workers.upsert(pod);
+    this.#ports.workers.upsert(this.#asRun(pod));
     this.#found.delete(uidOf(pod));
   }
 
@@ -263,21 +318,25 @@ export class PodRegistry {
       const step = this.#ports.workers.stateOf(uid)?.step;
       const isGone = step === "terminated" || step === "finished" || this.#preempted.has(uid);
       const pod = this.#pods.get(uid);
-      return pod === undefined || isGone || this.#beyondReckoning.has(uid) ? [] : [pod];
+      return pod === undefined || isGone || this.#beyondReckoning.has(uid) ? [] : [this.#asRun(pod)];
     });
   }
 
   #makeRoom(pod: IdentifiedPod, preemption: Preemption): void {
     const uid = uidOf(pod);
-    for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
     const wait = Symbol(uid);
     this.#waiting.set(uid, wait);
-    this.#ports.preempt(preemption, () => {
+    this.#preempt(preemption, () => {
       if (this.#waiting.get(uid) !== wait) return;
       this.#waiting.delete(uid);
       const newest = this.#pods.get(uid);
       if (newest !== undefined) this.#guarded("UPDATE", newest, said);
     });
+  }
+
+  #preempt(preemption: Preemption, then: () => void): void {
+    for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
+    this.#ports.preempt(preemption, then);
   }
 
   #remove(pod: IdentifiedPod): void {
@@ -286,6 +345,7 @@ export class PodRegistry {
     this.#preempted.delete(uid);
     this.#beyondReckoning.delete(uid);
     this.#failures.delete(uid);
+    this.#resizes.forget(uid);
     for (const uids of [this.#pending, this.#rejected, this.#waiting, this.#taken]) uids.delete(uid);
     // A worker forgets its pod when that has gone.
     if (!this.#ports.workers.knows(uid)) this.#ports.forget(uid);
@@ -330,11 +390,17 @@ const longestRetryMs = 60_000;
 export interface RegistryPorts {
   /** Where the registry keeps what it knows. */
   readonly wanted: WantedPods;
-  readonly workers: Pick<PodWorkers, "upsert" | "terminate" | "adoptOrphan" | "runtimeChanged" | "knows" | "stateOf">;
+  readonly workers: Pick<
+    PodWorkers,
+    "upsert" | "terminate" | "adoptOrphan" | "runtimeChanged" | "knows" | "stateOf" | "wake"
+  >;
   readonly admission: Admission;
+  readonly allocations: Allocations;
+  readonly resizeSettings: ResizeSettings;
+  readonly resizeMetrics?: Pick<PendingResizePorts, "onRequested" | "onAccepted" | "onInfeasible">;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
   /** The runtime has said what it has; call `reconsider` when this becomes true. */
   readonly isRuntimeKnown: () => boolean;

@@ -1,4 +1,10 @@
 import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
+import type { PendingResize } from "../status/index.ts";
+
+/** A resize that waits; since when, by the clock that is never set. */
+export interface WaitingResize extends PendingResize {
+  readonly since: number;
+}
 
 /** How a pod came, as far as the decision about it depends on that. */
 export interface Intake {
@@ -16,6 +22,8 @@ export class WantedPods {
   readonly pods = new Map<PodUid, IdentifiedPod>();
   /** Wanted, and waiting for what the decision about them rests on. */
   readonly pending = new Map<PodUid, Intake>();
+  /** Those that ask for other resources than they were promised, and why they do not have them. */
+  readonly resizes = new Map<PodUid, WaitingResize>();
   /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
   readonly found = new Map<PodUid, string | undefined>();
 

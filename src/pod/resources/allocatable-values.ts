@@ -1,6 +1,6 @@
 import { milliUnits, type ResourceAmounts, sharesOfMilliCpu, wholeUnits } from "../../ground/model/index.ts";
 import { atMostBytes, type CgroupValues } from "./cgroup-values.ts";
-import { hugePageValues } from "./pod-values.ts";
+import { hugePageValues } from "./pod-cgroup-limits.ts";
 
 export interface NodeShare {
   /** cpu, memory, hugepages-* and pid of the machine. */

@@ -15,6 +15,8 @@ export interface CgroupDriver {
   write(path: string, values: CgroupValues): Promise<void>;
   /** As `write`, where somebody else may have changed something: reads first, and mostly there is nothing to write. */
   heal(path: string, values: CgroupValues, mode: HealMode): Promise<void>;
+  /** In bytes, of all that is below it. */
+  memoryUsage(path: string): Promise<bigint>;
   /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
   children(path: string): Promise<ReadonlySet<string>>;
   /** Removes the cgroup and what is below it. With processes that stay in it, however that came, it is an error. */

@@ -154,6 +154,18 @@ export class CgroupTree implements CgroupDriver {
     return failure;
   }
 
+  async memoryUsage(path: string): Promise<bigint> {
+    const hierarchy = this.#hierarchies.find(({ controllers }) => controllers.includes("memory"));
+    if (hierarchy === undefined)
+      throw new CgroupError("measure", path, new Error("this machine does not count memory"));
+    const file = this.version === 2 ? "memory.current" : "memory.usage_in_bytes";
+    try {
+      return BigInt((await this.#files.read(join(hierarchy.mountPoint, path, file))).trim());
+    } catch (error) {
+      throw new CgroupError("measure", path, error);
+    }
+  }
+
   async children(path: string): Promise<ReadonlySet<string>> {
     const names = new Set<string>();
     for (const { mountPoint } of [...this.#hierarchies, ...this.#alsoCleaned]) {

@@ -57,6 +57,7 @@ async function onRealKernel(run: (node: RealNode) => Promise<void>): Promise<voi
     activePods: () => [guaranteed, burstable, bestEffort],
     arePodsKnown: () => true,
     hasExclusiveCpus: () => false,
+    isSettled: () => true,
   });
   const file = (controller: string, path: string): string => join(mountPoints.get(controller) ?? "", root, path);
   try {
@@ -118,7 +119,10 @@ test("a resize is written into the living cgroup", { skip }, async () => {
   await onRealKernel(async ({ cgroups, file }) => {
     await cgroups.ensure(guaranteed);
     const more = { cpu: "1", memory: "128Mi" };
-    await cgroups.writeValues(pod("g-1", { requests: more, limits: more }));
+    for (const resource of ["memory", "cpu"] as const) {
+      await cgroups.raise(pod("g-1", { requests: more, limits: more }), resource);
+      await cgroups.lower(pod("g-1", { requests: more, limits: more }), resource);
+    }
     assert.equal(await contentOf(file("cpu", "kubepods/podg-1/cpu.cfs_quota_us")), "100000");
     assert.equal(await contentOf(file("memory", "kubepods/podg-1/memory.limit_in_bytes")), String(128 << 20));
   });

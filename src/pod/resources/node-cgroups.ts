@@ -12,8 +12,8 @@ import type { CgroupDriver } from "./cgroup-driver.ts";
 import type { CgroupFiles } from "./cgroup-files.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
 import { limitPods, limitReserved, type NodeAllocatableSettings } from "./node-allocatable.ts";
+import type { PodValueSettings } from "./pod-cgroup-limits.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
-import type { PodValueSettings } from "./pod-values.ts";
 import { SliceTree } from "./slice-tree.ts";
 
 /** As often as the kubelet. Others may write to our files at any time, and nothing tells us. */
@@ -34,6 +34,8 @@ export interface NodeCgroupPorts {
   readonly activePods: () => readonly IdentifiedPod[];
   /** Every source has said which pods it wants, and those are in `activePods`. */
   readonly arePodsKnown: () => boolean;
+  /** Whether the containers of the pod have what they were promised. */
+  readonly isSettled: (pod: IdentifiedPod) => boolean;
   /** Every pod there is any sign of; undefined while that cannot be told. */
   readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
 }
@@ -78,11 +80,11 @@ export class NodeCgroups {
 
   /** Makes what all pods live below. Pods can have their cgroups from then on. */
   async start(scope: TaskScope): Promise<void> {
-    const { layout, files, clock, log, activePods, arePodsKnown } = this.#ports;
+    const { layout, files, clock, log, activePods, arePodsKnown, isSettled } = this.#ports;
     const naming = this.#ports.naming();
     const byHand = new CgroupTree(layout, files, clock);
     const driven = await this.#chooseDriver(naming, byHand, scope);
-    const ports = { tree: driven.tree, log, activePods, arePodsKnown, hasExclusiveCpus: () => false };
+    const ports = { tree: driven.tree, log, activePods, arePodsKnown, isSettled, hasExclusiveCpus: () => false };
     const pods = new PodCgroups(naming, this.#settings, ports);
     this.#made = { ...driven, pods, naming };
     if (!naming.perQos) return;
@@ -91,19 +93,24 @@ export class NodeCgroups {
     } catch (error) {
       // systemd may be busy or out of reach for a while. Pods that run already are to be looked after all the same.
       if (driven.tree === byHand) throw error;
-      log.error("Could not make the cgroups of all pods; trying again later", error);
+      log.error("Could not create the cgroup of all pods; trying again later", error);
     }
     await this.#limitAllPods();
     try {
       await limitReserved(driven.tree, naming, this.#share);
     } catch (error) {
       if (driven.tree === byHand) throw error;
-      log.error("Could not limit what is reserved for others than pods; trying again later", error);
+      log.error("Could not limit the resources reserved for the system; trying again later", error);
     }
   }
 
   async ensure(pod: IdentifiedPod): Promise<void> {
     await this.#ready().pods.ensure(pod);
+  }
+
+  /** The cgroups of single pods; there from the start on. */
+  get pods(): PodCgroups {
+    return this.#ready().pods;
   }
 
   async remove(uid: PodUid, signal: AbortSignal): Promise<void> {
@@ -140,9 +147,9 @@ export class NodeCgroups {
     await pods.heal();
     await this.#limitAllPods();
     await limitReserved(tree, naming, this.#share).catch((error: unknown) =>
-      log.warn("Could not limit what is reserved for others than pods; trying again later", { err: error }),
+      log.warn("Could not limit the resources reserved for the system; trying again later", { err: error }),
     );
-    if (arePodsKnown()) await this.#removeOrphans(pods, signal);
+    if (arePodsKnown()) await this.#removeOrphanedCgroups(pods, signal);
     await clock.sleep(restMs, signal);
   }
 
@@ -154,15 +161,16 @@ export class NodeCgroups {
     } catch (error) {
       // Pods that already use more than the new limit must not keep the agent from managing them.
       const { log } = this.#ports;
-      if (messageOf(error) !== this.#lastProblem) log.error("Could not limit what all pods together may use", error);
+      if (messageOf(error) !== this.#lastProblem)
+        log.error("Could not limit the resources of all pods together", error);
       this.#lastProblem = messageOf(error);
     }
   }
 
-  async #removeOrphans(pods: PodCgroups, signal: AbortSignal): Promise<void> {
+  async #removeOrphanedCgroups(pods: PodCgroups, signal: AbortSignal): Promise<void> {
     const { podsToKeep, log } = this.#ports;
     try {
-      await pods.removeOrphans(podsToKeep, signal);
+      await pods.removeOrphanedCgroups(podsToKeep, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       log.warn("Could not look for cgroups of pods that are gone; trying again later", { err: error });
@@ -176,7 +184,7 @@ export class NodeCgroups {
     if (naming.driver !== "systemd" || !naming.perQos) return byHand;
     const manager = await findSystemd(environment["DBUS_SYSTEM_BUS_ADDRESS"], { clock, log: log.named("systemd") });
     if (manager === undefined) {
-      log.warn("The cgroup driver is systemd, but systemd does not run this machine; slices are made as directories");
+      log.warn("The cgroup driver is systemd, but systemd is not the init system; slices are created as directories");
       return byHand;
     }
     scope.spawn("connection to systemd", async (signal) => {

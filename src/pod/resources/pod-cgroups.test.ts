@@ -12,8 +12,8 @@ import {
 import { CgroupTree } from "./cgroup-tree.ts";
 import { FakeCgroup2 } from "./fake-cgroup2.ts";
 import { limitPods, limitReserved, type NodeAllocatableSettings } from "./node-allocatable.ts";
+import type { PodValueSettings } from "./pod-cgroup-limits.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
-import type { PodValueSettings } from "./pod-values.ts";
 
 const mountPoint = "/sys/fs/cgroup";
 const controllers = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids", "rdma"];
@@ -61,6 +61,7 @@ function node(naming: Partial<CgroupNaming> = {}): Node {
       activePods: () => active,
       arePodsKnown: () => known.all,
       hasExclusiveCpus: () => false,
+      isSettled: () => true,
     });
   return { kernel, tree, clock, errors, active, known, start };
 }
@@ -158,7 +159,10 @@ test("without cgroups per pod nothing is made", async () => {
   const cgroups = start();
   await cgroups.createTiers();
   await cgroups.ensure(guaranteed);
-  await cgroups.writeValues(guaranteed);
+  for (const resource of ["memory", "cpu"] as const) {
+    await cgroups.raise(guaranteed, resource);
+    await cgroups.lower(guaranteed, resource);
+  }
   await cgroups.remove("g-1" as PodUid, signal);
   assert.equal(await cgroups.exists(guaranteed), false);
   assert.deepEqual(await cgroups.list(), new Set());
@@ -194,7 +198,10 @@ test("values are written once, not at every look; a resize writes them on purpos
   await kernel.write(`${mountPoint}/kubepods/burstable/podb-1/cpu.weight`, "77");
   await cgroups.ensure(burstable);
   assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 77");
-  await cgroups.writeValues(pod("b-1", { requests: { cpu: "1" } }));
+  for (const resource of ["memory", "cpu"] as const) {
+    await cgroups.raise(pod("b-1", { requests: { cpu: "1" } }), resource);
+    await cgroups.lower(pod("b-1", { requests: { cpu: "1" } }), resource);
+  }
   assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 39");
 });
 
@@ -353,7 +360,10 @@ test("healing: a pod's new spec has no say before it is put into effect", async 
   active.push(resized);
   await cgroups.heal();
   assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 20");
-  await cgroups.writeValues(resized);
+  for (const resource of ["memory", "cpu"] as const) {
+    await cgroups.raise(resized, resource);
+    await cgroups.lower(resized, resource);
+  }
   await cgroups.heal();
   assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 79");
 });
@@ -406,7 +416,7 @@ test("a cgroup of no pod in which a process runs is left alone: it may be anothe
   await cgroups.createTiers();
   await tree.create("/kubepods/podother");
   kernel.setProcesses("/kubepods/podother", 1);
-  const look = (): Promise<void> => cgroups.removeOrphans(async () => new Set(), signal);
+  const look = (): Promise<void> => cgroups.removeOrphanedCgroups(async () => new Set(), signal);
   await look();
   const second = look();
   await clock.advance(5000);
@@ -422,11 +432,11 @@ test("a pod that comes back while cgroups of no pod are removed keeps its own", 
   await tree.create("/kubepods/podg-1");
   let back: Promise<void> | undefined;
   const look = (): Promise<void> =>
-    cgroups.removeOrphans(async () => {
+    cgroups.removeOrphanedCgroups(async () => {
       back = cgroups.ensure(guaranteed);
       return new Set();
     }, signal);
-  await cgroups.removeOrphans(async () => new Set(), signal);
+  await cgroups.removeOrphanedCgroups(async () => new Set(), signal);
   await look();
   await back;
   assert.equal(await cgroups.exists(guaranteed), true);
@@ -437,7 +447,8 @@ test("a pod is known by its slice whatever signs its uid has", async () => {
   const cgroups = start();
   const odd = pod("a_b-c");
   await cgroups.ensure(odd);
-  for (let times = 0; times < 3; times++) await cgroups.removeOrphans(async () => new Set(["a_b-c" as PodUid]), signal);
+  for (let times = 0; times < 3; times++)
+    await cgroups.removeOrphanedCgroups(async () => new Set(["a_b-c" as PodUid]), signal);
   assert.equal(await cgroups.exists(odd), true);
 });
 
@@ -449,7 +460,7 @@ test("cgroups of no pod are removed at the second look, those of pods that anybo
   await cgroups.ensure(guaranteed);
   for (const path of ["podleft", "burstable/podknown"]) await tree.create(`/kubepods/${path}`);
   let known: ReadonlySet<PodUid> | undefined;
-  const look = (): Promise<void> => cgroups.removeOrphans(async () => known, signal);
+  const look = (): Promise<void> => cgroups.removeOrphanedCgroups(async () => known, signal);
   // Not every source has spoken.
   for (let times = 0; times < 3; times++) await look();
   assert.equal((await cgroups.list()).size, 3);

@@ -9,13 +9,14 @@ import {
   type QosClass,
   qosCgroup,
   qosClassOf,
+  type ResizableResource,
   uidOf,
 } from "../../ground/model/index.ts";
-import type { CgroupDriver, LeftProcesses } from "./cgroup-driver.ts";
+import type { CgroupDriver, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import { CgroupValueError } from "./cgroup-tree.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
-import { type PodValueSettings, podValues } from "./pod-values.ts";
-import { tierValues } from "./tier-values.ts";
+import { type PodValueSettings, podValues } from "./pod-cgroup-limits.ts";
+import { tierValues } from "./qos-cgroup-limits.ts";
 
 /** The class above the others comes first. */
 const classes: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
@@ -28,6 +29,8 @@ export interface PodCgroupPorts {
   /** Whether those are all: every source has said what it wants. */
   readonly arePodsKnown: () => boolean;
   readonly hasExclusiveCpus: (pod: IdentifiedPod) => boolean;
+  /** Whether the containers of the pod have what they were promised. */
+  readonly isSettled: (pod: IdentifiedPod) => boolean;
 }
 
 /** A pod's cgroup as this process has made, changed or found it. */
@@ -96,7 +99,7 @@ export class PodCgroups {
       const [, outcome] = await Promise.all([this.#updateTiersOrComplain(), tree.make(path, values)]);
       try {
         if (outcome === "made") await tree.write(path, values);
-        else await tree.heal(path, values, "exact");
+        else await tree.heal(path, values, this.#modeFor(pod));
       } catch (error) {
         // A value that the kernel refuses must not keep the pod from running; it is tried again whenever pods are healed.
         if (!(error instanceof CgroupValueError)) throw error;
@@ -106,15 +109,53 @@ export class PodCgroups {
     });
   }
 
-  /** Writes what the pod's spec allows now: after a resize. */
-  async writeValues(pod: IdentifiedPod): Promise<void> {
+  /** Gives the pod's cgroup what its spec allows now where that is more: before its containers get it. */
+  async raise(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {
     if (!this.#naming.perQos) return;
+    // A share that is raised is worth nothing below a limit that is not.
+    const [limit, share] = this.#valuesFor(pod, resource);
     await this.#turns.run(uidOf(pod), async () => {
-      const kept = { path: this.#pathOf(pod), values: this.#valuesOf(pod) };
-      await this.#ports.tree.write(kept.path, kept.values);
-      this.#kept.set(uidOf(pod), kept);
+      for (const values of [limit, share]) await this.#ports.tree.heal(this.#pathOf(pod), values, "raise");
     });
     await this.#updateTiersOrComplain();
+  }
+
+  /** Makes it what the spec allows: when its containers have no more than that. */
+  async lower(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {
+    if (!this.#naming.perQos) return;
+    const [limit, share] = this.#valuesFor(pod, resource);
+    await this.#turns.run(uidOf(pod), async () => {
+      const path = this.#pathOf(pod);
+      for (const values of [share, limit]) await this.#ports.tree.heal(path, values, "exact");
+      this.#kept.set(uidOf(pod), { path, values: { ...this.#kept.get(uidOf(pod))?.values, ...limit, ...share } });
+    });
+    await this.#updateTiersOrComplain();
+  }
+
+  /**
+   * Follows what the pod was promised where containers got it by starting anew: what they may need is there before they
+   * start, and what nobody may use any more goes when all have what they were promised.
+   */
+  async follow(pod: IdentifiedPod): Promise<void> {
+    const kept = this.#kept.get(uidOf(pod));
+    if (!this.#naming.perQos || kept === undefined) return;
+    const wanted = Object.assign({}, ...this.#valuesFor(pod, "memory"), ...this.#valuesFor(pod, "cpu")) as CgroupValues;
+    if (isPartOf(wanted, kept.values)) return;
+    const mode = this.#modeFor(pod);
+    await this.#turns.run(uidOf(pod), async () => {
+      await this.#ports.tree.heal(kept.path, wanted, mode);
+      if (mode === "exact") this.#kept.set(uidOf(pod), { ...kept, values: { ...kept.values, ...wanted } });
+    });
+    await this.#updateTiersOrComplain();
+  }
+
+  /** What the pod as a whole may use, in bytes; undefined: as much as there is. */
+  memoryLimit(pod: IdentifiedPod): bigint | undefined {
+    return this.#naming.perQos ? this.#valuesOf(pod).memoryLimitBytes : undefined;
+  }
+
+  async memoryUsage(pod: IdentifiedPod): Promise<bigint> {
+    return this.#naming.perQos ? await this.#ports.tree.memoryUsage(this.#pathOf(pod)) : 0n;
   }
 
   /** Puts right what somebody else has changed, removed or never written. A failure is logged, and keeps back nothing. */
@@ -132,7 +173,7 @@ export class PodCgroups {
    * look too is removed, so that nobody's new pod is mistaken for one, and nothing in which a process runs: it may be
    * another agent's.
    */
-  async removeOrphans(
+  async removeOrphanedCgroups(
     podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -231,7 +272,7 @@ export class PodCgroups {
       // It has not come that far yet, or is gone by now.
       if (presence === "missing" && !this.#kept.has(uidOf(pod))) return;
       if (presence !== "complete") await tree.make(kept.path, kept.values);
-      await tree.heal(kept.path, kept.values, "exact");
+      await tree.heal(kept.path, kept.values, this.#modeFor(pod));
       this.#kept.set(uidOf(pod), kept);
     });
   }
@@ -244,6 +285,19 @@ export class PodCgroups {
 
   #valuesOf(pod: IdentifiedPod): CgroupValues {
     return podValues(pod, this.#settings, this.#ports.hasExclusiveCpus(pod));
+  }
+
+  /** The limit and the share of one resource. */
+  #valuesFor(pod: IdentifiedPod, resource: ResizableResource): readonly [limit: CgroupValues, share: CgroupValues] {
+    const { cpuQuota, cpuShares, memoryLimitBytes, memoryMinBytes } = this.#valuesOf(pod);
+    const [limit, share] =
+      resource === "cpu" ? [{ cpuQuota }, { cpuShares }] : [{ memoryLimitBytes }, { memoryMinBytes }];
+    return [definedOnly(limit), definedOnly(share)];
+  }
+
+  /** Until its containers have what they were promised, nothing is taken from the pod that they may still use. */
+  #modeFor(pod: IdentifiedPod): HealMode {
+    return this.#ports.isSettled(pod) ? "exact" : "raise";
   }
 
   #pathOf(pod: IdentifiedPod): string {
@@ -277,4 +331,17 @@ export class PodCgroups {
     this.#complaints.set(subject, complaint);
     this.#ports.log.error(`Could not ${what}`, error, { subject });
   }
+}
+
+function isPartOf(part: CgroupValues, whole: CgroupValues): boolean {
+  return (
+    part.cpuShares === whole.cpuShares &&
+    part.memoryLimitBytes === whole.memoryLimitBytes &&
+    part.memoryMinBytes === whole.memoryMinBytes &&
+    part.cpuQuota?.quotaUs === whole.cpuQuota?.quotaUs
+  );
+}
+
+function definedOnly(values: { readonly [Key in keyof CgroupValues]?: CgroupValues[Key] | undefined }): CgroupValues {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

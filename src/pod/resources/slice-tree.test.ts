@@ -9,8 +9,8 @@ import { silentLogger } from "../../ground/base/index.ts";
 import type { CgroupNaming, IdentifiedPod, PodUid, ResourceRequirements } from "../../ground/model/index.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
 import { FakeCgroup2 } from "./fake-cgroup2.ts";
+import type { PodValueSettings } from "./pod-cgroup-limits.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
-import type { PodValueSettings } from "./pod-values.ts";
 import { SliceTree } from "./slice-tree.ts";
 
 const mountPoint = "/sys/fs/cgroup";
@@ -106,6 +106,7 @@ async function onNode(run: (node: Node) => Promise<void>): Promise<void> {
       activePods: () => active,
       arePodsKnown: () => known.all,
       hasExclusiveCpus: () => false,
+      isSettled: () => true,
     });
   };
   try {

@@ -70,6 +70,10 @@ export class SliceTree implements CgroupDriver {
     }
   }
 
+  memoryUsage(path: string): Promise<bigint> {
+    return this.#tree.memoryUsage(path);
+  }
+
   children(path: string): Promise<ReadonlySet<string>> {
     return this.#tree.children(path);
   }

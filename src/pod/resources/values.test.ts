@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { amountsOf, type Container, type IdentifiedPod, type ResourceRequirements } from "../../ground/model/index.ts";
 import { kubepodsValues, reservedValues } from "./allocatable-values.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
-import { type PodValueSettings, podValues } from "./pod-values.ts";
-import { tierValues } from "./tier-values.ts";
+import { type PodValueSettings, podValues } from "./pod-cgroup-limits.ts";
+import { tierValues } from "./qos-cgroup-limits.ts";
 
 const settings: PodValueSettings = {
   cpuCfsQuota: true,
@@ -85,6 +85,13 @@ test("pod cgroup: a limit on processes above zero", () => {
   assert.equal(podValues(guaranteed, { ...settings, podPidsLimit: 0 }, false).pidsLimit, undefined);
   const bestEffort = pod({ containers: [one({})] });
   assert.deepEqual(podValues(bestEffort, { ...settings, podPidsLimit: 7 }, false), { cpuShares: 2, pidsLimit: 7 });
+});
+
+test("more huge pages than the kernel can count to are the most it can", () => {
+  const requests = { "hugepages-2Mi": "100E" };
+  const spec = { containers: [{ name: "main", resources: { requests, limits: requests } }] };
+  const { hugePages } = podValues(pod(spec), { ...settings, hugePageSizes: [2n << 20n] }, false);
+  assert.deepEqual(hugePages, new Map([[2n << 20n, 2n ** 63n - 1n]]));
 });
 
 test("pod cgroup: huge pages by request, other sizes none", () => {

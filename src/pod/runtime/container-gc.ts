@@ -211,6 +211,7 @@ function describe({ id, labels, metadata, createdAt }: Container) {
     id,
     podUid: labels[runtimeLabels.podUid] ?? "",
     name: labels[runtimeLabels.containerName] ?? metadata?.name ?? "",
+    attempt: metadata?.attempt ?? 0,
     createdAt: Number(createdAt / 1_000_000n),
   };
 }
@@ -219,6 +220,7 @@ function describeSandbox({ id, metadata, state, createdAt }: PodSandbox, hasCont
   return {
     id,
     podUid: metadata?.uid ?? "",
+    attempt: metadata?.attempt ?? 0,
     createdAt: Number(createdAt / 1_000_000n),
     isNeeded: state === PodSandboxState.SANDBOX_READY || hasContainers,
   };

@@ -1,9 +1,7 @@
-import { uidOf } from "../../ground/model/index.ts";
-import type { ContainerKiller } from "./kill.ts";
+import { ownGraceSeconds, uidOf } from "../../ground/model/index.ts";
+import type { ContainerKiller } from "./graceful-stop.ts";
 import type { PodObserver } from "./observer.ts";
 import type { StarterPorts } from "./starter.ts";
-
-const defaultGraceSeconds = 30;
 
 /** A container whose postStart hook has failed is stopped, with the grace that its pod has. */
 export function killAfterFailedHook(
@@ -14,7 +12,7 @@ export function killAfterFailedHook(
     const { containers } = await observer.inspect(uidOf(pod), signal);
     const container = containers.find((candidate) => candidate.id === id);
     if (container === undefined) return;
-    const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    const graceSeconds = ownGraceSeconds(pod);
     const message = "FailedPostStartHook";
     await killer.killContainer({ pod, container, graceSeconds, message, preStopDone: new Set() }, signal);
   };

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseContainers, chooseEnded, chooseSandboxes } from "./gc-choice.ts";
 
-/** `pod/container@created`, e.g. `a/web@3`. */
+/** `pod/container@created`, e.g. `a/web@3`; `#attempt` follows where it matters. */
 function dead(text: string) {
-  const [, podUid = "", name = "", created = ""] = /^(\w+)\/(\w+)@(\d+)$/.exec(text) ?? [];
-  return { id: text, podUid, name, createdAt: Number(created) };
+  const [, podUid = "", name = "", created = "", attempt = "0"] = /^(\w+)\/(\w+)@(\d+)#?(\d*)$/.exec(text) ?? [];
+  return { id: text, podUid, name, createdAt: Number(created), attempt: Number(attempt) };
 }
 
 for (const { about, containers, limits, over = [], goes } of [
@@ -14,6 +14,12 @@ for (const { about, containers, limits, over = [], goes } of [
     containers: ["a/web@1", "a/web@3", "a/web@2", "a/log@1", "b/web@1"],
     limits: { maxPerContainer: 1, maxInAll: -1 },
     goes: ["a/web@1", "a/web@2"],
+  },
+  {
+    about: "the newest is the last attempt, though the clock was set back before it",
+    containers: ["a/web@9#0", "a/web@3#1"],
+    limits: { maxPerContainer: 1, maxInAll: -1 },
+    goes: ["a/web@9#0"],
   },
   {
     about: "none stays when none is to be kept",
@@ -72,11 +78,21 @@ test("ended instances: the newest of each name are kept", () => {
   assert.deepEqual(ids(1), ["p/web@2", "p/web@1"]);
   assert.deepEqual(ids(2), ["p/web@1"]);
   assert.deepEqual(ids(0).length, 4);
+  const setBack = chooseEnded(["p/web@9#0", "p/web@3#1"].map(dead), 1);
+  assert.deepEqual(
+    setBack.map(({ id }) => id),
+    ["p/web@9#0"],
+  );
 });
 
 for (const { about, sandboxes, over = [], goes } of [
   { about: "the newest of a pod stays though nobody needs it", sandboxes: ["a/-@1"], goes: [] },
   { about: "older ones go", sandboxes: ["a/-@1", "a/-@2", "a/-@3"], goes: ["a/-@1", "a/-@2"] },
+  {
+    about: "the last attempt stays, though the clock was set back",
+    sandboxes: ["a/-@9#0", "a/-@3#1"],
+    goes: ["a/-@9#0"],
+  },
   { about: "older ones in use stay", sandboxes: ["a/used@1", "a/-@2"], goes: [] },
   {
     about: "a pod that is over loses all that is not in use",
@@ -87,8 +103,8 @@ for (const { about, sandboxes, over = [], goes } of [
 ]) {
   test(`sandboxes: ${about}`, () => {
     const known = sandboxes.map((text) => {
-      const [, podUid = "", use = "", created = ""] = /^(\w+)\/(.+)@(\d+)$/.exec(text) ?? [];
-      return { id: text, podUid, createdAt: Number(created), isNeeded: use === "used" };
+      const [, podUid = "", use = "", created = "", attempt = "0"] = /^(\w+)\/(.+)@(\d+)#?(\d*)$/.exec(text) ?? [];
+      return { id: text, podUid, createdAt: Number(created), attempt: Number(attempt), isNeeded: use === "used" };
     });
     const chosen = chooseSandboxes(known, (uid) => over.includes(uid));
     assert.deepEqual(chosen.map(({ id }) => id).toSorted(), goes);

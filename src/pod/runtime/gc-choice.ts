@@ -1,8 +1,11 @@
+import { newerFirst } from "../../ground/model/index.ts";
+
 /** A container that is not running, as the garbage collection sees it. */
 export interface DeadContainer {
   readonly id: string;
   readonly podUid: string;
   readonly name: string;
+  readonly attempt: number;
   readonly createdAt: number;
 }
 
@@ -27,26 +30,36 @@ export function chooseContainers<Dead extends DeadContainer>(
     const groups = kept.filter((group) => group.length > 0);
     const share = Math.max(1, Math.floor(maxInAll / groups.length));
     const shared = groups.map((group) => group.slice(0, share));
-    kept = [newestFirst(shared.flat()).slice(0, maxInAll)];
+    // Attempts of different containers say nothing of their ages.
+    kept = [
+      shared
+        .flat()
+        .sort((a, b) => b.createdAt - a.createdAt)
+        .slice(0, maxInAll),
+    ];
   }
   const staying = new Set(kept.flat());
   return [...over, ...dead.filter((container) => !over.includes(container) && !staying.has(container))];
 }
 
 /** Which ended instances a pod need not keep, now that one more has ended. */
-export function chooseEnded<Ended extends { readonly name: string; readonly createdAt: number }>(
+export function chooseEnded<Ended extends Pick<DeadContainer, "name" | "attempt" | "createdAt">>(
   ended: readonly Ended[],
   keepPerContainer: number,
 ): readonly Ended[] {
   const names = new Set(ended.map(({ name }) => name));
   return [...names].flatMap((name) =>
-    newestFirst(ended.filter((container) => container.name === name)).slice(keepPerContainer),
+    ended
+      .filter((container) => container.name === name)
+      .sort(newerFirst)
+      .slice(keepPerContainer),
   );
 }
 
 export interface KnownSandbox {
   readonly id: string;
   readonly podUid: string;
+  readonly attempt: number;
   readonly createdAt: number;
   /** Ready, or some container still belongs to it. */
   readonly isNeeded: boolean;
@@ -59,7 +72,7 @@ export function chooseSandboxes<Known extends KnownSandbox>(
 ): readonly Known[] {
   const pods = new Set(sandboxes.map(({ podUid }) => podUid));
   return [...pods].flatMap((podUid) => {
-    const ofPod = newestFirst(sandboxes.filter((sandbox) => sandbox.podUid === podUid));
+    const ofPod = sandboxes.filter((sandbox) => sandbox.podUid === podUid).sort(newerFirst);
     return (isPodOver(podUid) ? ofPod : ofPod.slice(1)).filter(({ isNeeded }) => !isNeeded);
   });
 }
@@ -73,9 +86,5 @@ function groupsOf<Dead extends DeadContainer>(dead: readonly Dead[]): readonly (
     group.push(container);
     groups.set(key, group);
   }
-  return [...groups.values()].map(newestFirst);
-}
-
-function newestFirst<Item extends { readonly createdAt: number }>(items: readonly Item[]): readonly Item[] {
-  return [...items].sort((a, b) => b.createdAt - a.createdAt);
+  return [...groups.values()].map((group) => group.sort(newerFirst));
 }

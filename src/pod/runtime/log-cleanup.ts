@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { HeldDirectory, removeTreeIn } from "../../connections/host/index.ts";
-import { isMissing, messageOf } from "../../ground/base/index.ts";
+import { ifThere, messageOf } from "../../ground/base/index.ts";
 import { containerIdOfLegacyLog, legacyLogName, uidOfLogDirectory } from "./mapping/index.ts";
 
 export interface LogDirectories {
@@ -83,20 +83,15 @@ export async function removeDanglingLinks(
     const path = join(legacyDir, name);
     if (!name.endsWith(".log") || !(await isDangling(path))) continue;
     const id = containerIdOfLegacyLog(name);
-    if (id === undefined || (await isEnded(id))) await unlinkIfThere(path);
+    if (id === undefined || (await isEnded(id))) await ifThere(unlink(path));
   }
 }
 
 /** The directory the log really lies in, links followed; undefined when it is gone. */
 async function realDirectory(logPath: string, podLogsDir: string): Promise<string | "outside" | undefined> {
-  let directory: string;
-  let root: string;
-  try {
-    [directory, root] = await Promise.all([realpath(dirname(logPath)), realpath(podLogsDir)]);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const directory = await ifThere(realpath(dirname(logPath)));
+  const root = await ifThere(realpath(podLogsDir));
+  if (directory === undefined || root === undefined) return undefined;
   const below = relative(root, directory);
   const isBelow = below !== "" && below !== ".." && !below.startsWith(`..${sep}`);
   return isBelow ? directory : "outside";
@@ -112,38 +107,15 @@ function legacyLinkName(logPath: string, containerId: string, podLogsDir: string
 
 /** Names are bytes. */
 async function namesIn(directory: string): Promise<readonly Buffer[]> {
-  try {
-    return await readdir(directory, { encoding: "buffer" });
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  return await ifThere(readdir(directory, { encoding: "buffer" }), []);
 }
 
 async function isDirectory(path: Buffer): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
-  }
+  return (await ifThere(lstat(path)))?.isDirectory() === true;
 }
 
 async function isDangling(path: string): Promise<boolean> {
-  try {
-    if (!(await lstat(path)).isSymbolicLink()) return false;
-    await stat(path);
-    return false;
-  } catch (error) {
-    if (isMissing(error)) return true;
-    throw error;
-  }
-}
-
-async function unlinkIfThere(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-  }
+  const found = await ifThere(lstat(path));
+  if (found === undefined) return true;
+  return found.isSymbolicLink() && (await ifThere(stat(path))) === undefined;
 }

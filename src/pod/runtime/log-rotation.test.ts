@@ -17,10 +17,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
-import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
-import { LogRotation } from "./log-rotation-loop.ts";
-import { rotateLog } from "./rotate-log.ts";
+import { FakeClock, settle, settleFiles } from "../../../test/support/fake-clock.ts";
+import { until } from "../../../test/support/until.ts";
+import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import { LogRotation } from "./log-rotation.ts";
+import { rotateLog } from "./log-rotation-files.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-rotation-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -152,15 +153,6 @@ function start(scope: TaskScope, boxes: Container[], overrides: Partial<typeof s
   return { clock, rotation, errors };
 }
 
-/** Files are real while time is not: give them a moment. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    if (condition()) return;
-    await systemClock.sleep(5, never);
-  }
-  assert.fail("waited in vain");
-}
-
 test("a log that has reached its size is rotated within one interval, and again when it has again", async () => {
   await using scope = new TaskScope();
   const box = new Container("0123456789");
@@ -169,11 +161,11 @@ test("a log that has reached its size is rotated within one interval, and again 
   await clock.advance(9_999);
   assert.equal(box.reopened, 0);
   await clock.advance(1);
-  await until(() => box.reopened === 1);
+  await until("the log is reopened", () => box.reopened === 1);
   box.write("9876543210+");
   await settle(50);
   await clock.advance(10_000);
-  await until(() => box.reopened === 2);
+  await until("the log is reopened", () => box.reopened === 2);
   assert.equal(small.reopened, 0);
 });
 
@@ -186,15 +178,15 @@ test("silent logs cost nothing until they speak; then an interval begins", async
   // First look: size learnt. Second: unchanged, so the kernel watches from here on and no time is set.
   for (let round = 0; round < 2; round++) {
     await clock.advance(10_000);
-    await systemClock.sleep(50, never);
+    await settleFiles();
   }
   await clock.advance(3_600_000);
   box.write("0123456789");
-  await systemClock.sleep(100, never);
+  await until("an interval begins", () => clock.pendingTimers === 1);
   await clock.advance(9_000);
   assert.equal(box.reopened, 0);
   await clock.advance(1_000);
-  await until(() => box.reopened === 1);
+  await until("the log is reopened", () => box.reopened === 1);
 });
 
 test("containers that come are looked after, those that go are forgotten", async () => {
@@ -207,13 +199,13 @@ test("containers that come are looked after, those that go are forgotten", async
   rotation.noteChange();
   await settle();
   await clock.advance(10_000);
-  await until(() => box.reopened === 1);
+  await until("the log is reopened", () => box.reopened === 1);
   boxes.pop();
   rotation.noteChange();
   box.write("0123456789");
   await settle();
   await clock.advance(30_000);
-  await systemClock.sleep(50, never);
+  await settleFiles();
   assert.equal(box.reopened, 1);
   assert.deepEqual(errors, []);
 });
@@ -227,12 +219,12 @@ test("a missing log is made anew; trouble is said and tried again", async () => 
   const { clock, errors } = start(scope, [lost, stubborn]);
   await settle();
   await clock.advance(10_000);
-  await until(() => existsSync(lost.logPath) && errors.length === 1);
+  await until("the missing log is there", () => existsSync(lost.logPath) && errors.length === 1);
   assert.deepEqual(stubborn.files(), ["0.log"]);
   stubborn.refusal = undefined;
   await settle(50);
   await clock.advance(10_000);
-  await until(() => stubborn.files().length === 2);
+  await until("the stubborn one is rotated", () => stubborn.files().length === 2);
 });
 
 test("a negative size switches rotation off", async () => {

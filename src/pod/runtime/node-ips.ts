@@ -46,7 +46,7 @@ export class NodeIps {
       while (!signal.aborted) {
         await this.#pause.wait(this.current.length === 0 ? retryMs : refreshMs, signal);
         // While the Node has addresses, whoever keeps the Node looks at the machine's.
-        if (this.#ofNode.length === 0 && !signal.aborted) await this.#look();
+        if (this.#ofNode.length === 0) await this.#look();
       }
     });
   }
@@ -66,7 +66,7 @@ export class NodeIps {
     const before = this.current;
     change();
     if (jsonEqual(before, this.current)) return;
-    this.#ports.log.info("The node's addresses are known anew", { addresses: this.current, before });
+    this.#ports.log.info("The node's addresses have changed", { addresses: this.current, before });
     for (const listener of this.#listeners) listener();
   }
 }

@@ -6,13 +6,14 @@ import {
   type RuntimeService,
 } from "../../connections/cri/index.ts";
 import { aFewAtOnce, type Clock, cutText, mapAtMost } from "../../ground/base/index.ts";
-import type {
-  ContainerId,
-  ObservedContainer,
-  ObservedPod,
-  ObservedSandbox,
-  PodUid,
-  SandboxId,
+import {
+  type ContainerId,
+  newerFirst,
+  type ObservedContainer,
+  type ObservedPod,
+  type ObservedSandbox,
+  type PodUid,
+  type SandboxId,
 } from "../../ground/model/index.ts";
 import { runtimeLabels } from "./mapping/index.ts";
 import { translateContainer, translateContainerState, translateSandbox, translateSandboxState } from "./translate.ts";
@@ -154,7 +155,7 @@ function refuseContradiction(operation: CriOperation, listed: Named, status: Nam
   const describe = ({ id, metadata }: Named): string => `${id} (${metadata?.name}, attempt ${metadata?.attempt})`;
   const [asked, answered] = [describe(listed), describe(status)];
   if (asked === answered) return;
-  const problem = `the runtime lists ${asked} and, asked for it, tells of ${answered}; asking again`;
+  const problem = `the runtime lists ${asked}, but reports ${answered} when asked for it; asking again`;
   throw new CriError("Internal", operation, cutText(problem, longestProblemBytes));
 }
 
@@ -171,11 +172,10 @@ async function ifFound<Result>(ask: () => Promise<Result>): Promise<Result | und
   }
 }
 
-/** By attempt before time: that one is counted up from the one before, while the machine's time may be set back. */
 function newestFirst<Item extends { readonly attempt: number; readonly createdAt: number }>(
   items: readonly (Item | undefined)[],
 ): readonly Item[] {
-  return items.filter((item) => item !== undefined).sort((a, b) => b.attempt - a.attempt || b.createdAt - a.createdAt);
+  return items.filter((item) => item !== undefined).sort(newerFirst);
 }
 
 // A finished pod keeps the addresses it had: users still want to know them.

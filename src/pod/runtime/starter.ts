@@ -1,17 +1,19 @@
 import { mkdir } from "node:fs/promises";
 import { CriError, type PodSandboxConfig, type RuntimeService } from "../../connections/cri/index.ts";
-import { type Clock, type Ledger, type Logger, lingering, messageOf } from "../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, type Logger, lingering, messageOf } from "../../ground/base/index.ts";
 import {
   type Container,
   type ContainerId,
   type ContainerKind,
-  containersOf,
+  type ContainerResources,
+  containerNamed,
   type EventReason,
   fieldPathOf,
   type IdentifiedPod,
   newestOf,
   type ObservedContainer,
   type ObservedPod,
+  type PodLedger,
   type PodUid,
   type RecordNodeEvent,
   type RecordPodEvent,
@@ -42,7 +44,7 @@ export class ContainerStarter {
     this.#ports = ports;
   }
 
-  /** Makes the sandbox; images of the containers that will start in it are fetched meanwhile. */
+  /** Makes the sandbox; images of the containers that will start in it first are fetched meanwhile. */
   async createSandbox(
     pod: IdentifiedPod,
     attempt: number,
@@ -58,8 +60,9 @@ export class ContainerStarter {
         if (about === "pod") recordEvent(pod, event);
         else this.#ports.recordNodeEvent(event);
       }
-      for (const { kind, container } of containersOf(pod)) {
-        if (starting.includes(container.name)) this.#ports.prefetchImage(pod, kind, container, config, signal);
+      for (const name of starting.slice(0, aFewAtOnce)) {
+        const entry = containerNamed(pod, name);
+        if (entry !== undefined) this.#ports.prefetchImage(pod, entry.kind, entry.container, config, signal);
       }
       await mkdir(config.logDirectory, { recursive: true, mode: 0o755 });
       const runtimeHandler = context.runtimeHandler.name;
@@ -145,6 +148,7 @@ export class ContainerStarter {
       const logDirectory = containerLogDirectory(context, pod, container.name);
       const restartCount = await nextRestartCount(newest, logDirectory, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
+      this.#ports.noteResources(uidOf(pod), container.name, container.resources ?? {});
       const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
         runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
       );
@@ -239,7 +243,7 @@ export interface StarterPorts {
   readonly runtime: RuntimeService;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
   readonly hashOf: (container: Container) => string;
@@ -276,6 +280,8 @@ export interface StarterPorts {
   ) => Promise<string | undefined>;
   readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
+  /** A container is made that may use this. */
+  readonly noteResources: (uid: PodUid, container: string, resources: ContainerResources) => void;
   readonly onStart?: (report: StartReport) => void;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }

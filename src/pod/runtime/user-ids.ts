@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, messageOf, saveFile } from "../../ground/base/index.ts";
+import { ifThere, messageOf, saveFile } from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
 import type { IdRange } from "./mapping/index.ts";
 
@@ -27,9 +27,11 @@ export class UserIds {
    * keeps new pods from having ranges until those pods are gone, and nobody else from anything.
    */
   async restore(): Promise<readonly string[]> {
-    for (const uid of (await directoryNames(this.#podsDir)) as readonly PodUid[]) {
+    // Not known is not the same as none: ranges that are in use would be given again.
+    for (const name of await ifThere(readdir(this.#podsDir), [])) {
+      const uid = name as PodUid;
       try {
-        const text = await readIfThere(this.#file(uid));
+        const text = await ifThere(readFile(this.#file(uid), "utf8"));
         if (text !== undefined) this.#ranges.set(uid, this.#indexIn(text, uid));
       } catch (error) {
         this.#unknown.set(uid, messageOf(error));
@@ -125,23 +127,4 @@ function hostIdIn(text: string, length: number): number | undefined {
     | undefined
   )[];
   return uids?.length === length && uids.hostId === gids?.hostId ? uids.hostId : undefined;
-}
-
-async function directoryNames(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    // Not known is not the same as none: ranges that are in use would be given again.
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
 }

@@ -69,14 +69,16 @@ class World implements AsyncDisposable {
         if (this.started instanceof Error) throw this.started;
         return this.started;
       },
-      deliver: async (pods, provisional) => {
-        const uids = pods.map(({ metadata }) => metadata.uid);
-        const held = provisional && uids.filter((uid) => provisional.hold(uid as PodUid) !== undefined);
-        this.delivered.push({ pods: uids, held });
-      },
-      deliverChange: async (change) => {
-        await this.reader;
-        this.delivered.push(change.type === "gone" ? { gone: change.uid } : { put: change.pod.metadata.uid });
+      wanted: {
+        set: async (_, pods, _signal, provisional) => {
+          const uids = pods.map(({ metadata }) => metadata.uid);
+          const held = provisional && uids.filter((uid) => provisional.hold(uid as PodUid) !== undefined);
+          this.delivered.push({ pods: uids, held });
+        },
+        change: async (_, change) => {
+          await this.reader;
+          this.delivered.push(change.type === "gone" ? { gone: change.uid } : { put: change.pod.metadata.uid });
+        },
       },
     });
     this.#scope.spawn("source", (signal) => this.source.run(signal));

@@ -1,8 +1,9 @@
 import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
-import { type IdentifiedPod, type PodUid, type Provisional, uidOf } from "../../ground/model/index.ts";
+import { type IdentifiedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
 import { isSameWish, type OfflineFile } from "./offline-file.ts";
 import { offlineHolds } from "./offline-rules.ts";
-import type { SourceChange } from "./pods-of-source.ts";
+import type { PodMux } from "./pod-mux.ts";
+import type { SourceChange } from "./source-merge.ts";
 import type { StartedPod } from "./started-pod.ts";
 
 /** How long the API may take to say which pods it wants before the last known ones are looked at. */
@@ -36,13 +37,13 @@ export class ApiSource {
   }
 
   /** The API's pods have all been listed. */
-  listed(): void {
+  readonly listed = (): void => {
     this.#isListDue = true;
     this.#changes.clear();
     this.#pause.cutShort();
-  }
+  };
 
-  changed(change: ApiPodChange): void {
+  readonly changed = (change: ApiPodChange): void => {
     const { object: pod } = change;
     const isWish = change.type !== "updated" || !isSameWish(change.old, pod);
     if (this.#hasHandedOnList && isWish) this.#ports.offline.changed();
@@ -50,7 +51,7 @@ export class ApiSource {
     const uid = uidOf(pod);
     this.#changes.set(uid, change.type === "deleted" ? { type: "gone", uid } : { type: "put", pod });
     this.#pause.cutShort();
-  }
+  };
 
   async run(signal: AbortSignal): Promise<void> {
     await this.#assume(signal);
@@ -60,14 +61,14 @@ export class ApiSource {
       else if (next !== undefined) {
         const [uid, change] = next;
         this.#changes.delete(uid);
-        await this.#ports.deliverChange(change, signal);
+        await this.#ports.wanted.change("api", change, signal);
       } else await this.#pause.wait(forever, signal);
     }
   }
 
   async #handOnList(signal: AbortSignal): Promise<void> {
     this.#isListDue = false;
-    await this.#ports.deliver(this.#ports.pods(), undefined, signal);
+    await this.#ports.wanted.set("api", this.#ports.pods(), signal);
     // Each change since has told the file of itself.
     if (!this.#hasHandedOnList) this.#ports.offline.changed();
     this.#hasHandedOnList = true;
@@ -86,11 +87,11 @@ export class ApiSource {
     const nodeUid = await this.#ports.nodeUid(signal);
     if (hasSynced()) return;
     const holds = offlineHolds(list, started, { nowMs: clock.now(), nodeUid });
-    log.warn("The API server does not answer; going on with the pods it wanted last", {
+    log.warn("The API server does not answer; continuing with the last known pods", {
       pods: list.pods.length,
       held: holds.size,
     });
-    await this.#ports.deliver(list.pods, { hold: (uid) => holds.get(uid) }, signal);
+    await this.#ports.wanted.set("api", list.pods, signal, { hold: (uid) => holds.get(uid) });
   }
 
   /** Undefined: the API has answered meanwhile. */
@@ -100,7 +101,7 @@ export class ApiSource {
         return await this.#ports.startedPods(signal);
       } catch (error) {
         if (isAbort(error, signal)) throw error;
-        this.#ports.log.warn("Cannot list what runs; trying again", { err: messageOf(error) });
+        this.#ports.log.warn("Cannot list running pods; trying again", { err: messageOf(error) });
         await this.#pause.wait(retryMs, signal);
       }
     }
@@ -117,12 +118,8 @@ export interface ApiSourcePorts {
   readonly startedPods: (signal: AbortSignal) => Promise<readonly StartedPod[]>;
   /** The uid of the Node that is or was known last; waits until that is clear. */
   readonly nodeUid: (signal: AbortSignal) => Promise<string | undefined>;
-  readonly deliver: (
-    pods: readonly IdentifiedPod[],
-    provisional: Provisional | undefined,
-    signal: AbortSignal,
-  ) => Promise<void>;
-  readonly deliverChange: (change: SourceChange, signal: AbortSignal) => Promise<void>;
+  /** The one stream of what all sources want. */
+  readonly wanted: Pick<PodMux, "set" | "change">;
 }
 
 const forever = 2 ** 31 - 1;

@@ -98,8 +98,8 @@ test("a directory: sorted, any extension, links followed; hidden files and direc
   assert.deepEqual(
     ears.logs.filter((line) => line.startsWith("warn")),
     [
-      `warn Not a file, skipped among the manifests {"path":"${dir}/d"}`,
-      `warn Not a file, skipped among the manifests {"path":"${dir}/sub"}`,
+      `warn Skipping something among the manifests that is not a file {"path":"${dir}/d"}`,
+      `warn Skipping something among the manifests that is not a file {"path":"${dir}/sub"}`,
     ],
   );
 });

@@ -219,7 +219,7 @@ export class FileSource {
     this.#pathState = listing.type;
     if (listing.type === "manifests") {
       for (const path of listing.skipped) {
-        if (!this.#skipped.has(path)) log.warn("Not a file, skipped among the manifests", { path });
+        if (!this.#skipped.has(path)) log.warn("Skipping something among the manifests that is not a file", { path });
       }
       this.#skipped = new Set(listing.skipped);
       if (this.#files.has(this.#path) || listing.files.includes(this.#path)) return;

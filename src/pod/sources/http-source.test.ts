@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { manifest, SourceEars, temporaryDirectory } from "../../../test/support/pod-source.ts";
 import { TaskScope } from "../../ground/base/index.ts";
-import { httpGet } from "./http-get.ts";
+import { getManifest } from "./get-manifest.ts";
 import { HttpSource, type HttpSourceSettings } from "./http-source.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -211,16 +211,16 @@ test("endless redirects and answers that are too large or too slow end in a prob
   const { clock } = new SourceEars().ports;
   await using server = await startServer((_, response) => response.writeHead(302, { location: "/pods" }).end());
   const get = { url: server.url, headers: {}, timeoutMs: 5000, maxBytes: 10 };
-  await assert.rejects(httpGet(get, clock, signal), /stopped after 10 redirects/);
+  await assert.rejects(getManifest(get, clock, signal), /stopped after 10 redirects/);
   assert.equal(server.requests.length, 11);
   server.answer(body("12345678901234567890"));
   assert.equal(
-    (await httpGet(get, clock, signal)).body.byteLength,
+    (await getManifest(get, clock, signal)).body.byteLength,
     11,
     "one more than allowed shows that it is too much",
   );
   server.answer((_, response) => response.writeHead(200).write("a"));
-  await assert.rejects(httpGet({ ...get, timeoutMs: 50 }, clock, signal), /no complete answer within 0\.05 s/);
+  await assert.rejects(getManifest({ ...get, timeoutMs: 50 }, clock, signal), /no complete answer within 0\.05 s/);
 });
 
 test("a password in the URL is not shown", async () => {

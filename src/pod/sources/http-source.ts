@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isAbort, messageOf } from "../../ground/base/index.ts";
 import { type IdentifiedPod, isError, maxManifestBytes, type Problem } from "../../ground/model/index.ts";
-import { httpGet } from "./http-get.ts";
+import { getManifest } from "./get-manifest.ts";
 import { LastGoodManifests } from "./last-good-manifests.ts";
 import type { StaticPodSettings } from "./make-static-pod.ts";
 import { podsOfManifest } from "./manifest-pods.ts";
@@ -80,7 +80,7 @@ export class HttpSource {
     let reason: string;
     try {
       const get = { url, headers, timeoutMs, maxBytes: maxManifestBytes };
-      const { status, statusText, body } = await httpGet(get, this.#ports.clock, signal);
+      const { status, statusText, body } = await getManifest(get, this.#ports.clock, signal);
       if (status === 200) {
         this.#failures = 0;
         return body;

@@ -10,7 +10,10 @@ export async function listStartedPods(runtime: RuntimeService, signal: AbortSign
     runtime.listPodSandbox({ filter: undefined }, { signal }),
     runtime.listContainers({ filter: undefined }, { signal }),
   ]);
-  const oldestFirst = [...containers].sort((a, b) => Number(a.createdAt - b.createdAt));
+  // By attempt before time, which may have been set back: of instances of one name, the newest comes last.
+  const oldestFirst = [...containers].sort(
+    (a, b) => (a.metadata?.attempt ?? 0) - (b.metadata?.attempt ?? 0) || Number(a.createdAt - b.createdAt),
+  );
   return [...items]
     .sort((a, b) => Number(b.createdAt - a.createdAt))
     .map(({ id, labels, annotations, state, createdAt }) => {

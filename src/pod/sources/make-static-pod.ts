@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
+import { deepFreeze } from "../../ground/base/index.ts";
 import {
   configHashAnnotation,
-  deepFreeze,
   defaultPod,
   type IdentifiedPod,
   isError,

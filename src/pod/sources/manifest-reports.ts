@@ -16,8 +16,8 @@ export function reportManifests(ports: {
     const errors = problems.filter(({ severity }) => severity === "error");
     for (const problem of problems) {
       const fields = { source, file, field: problem.field, problem: problem.message };
-      if (problem.severity === "error") ports.log.error("Bad manifest", text(problem), fields);
-      else ports.log.warn("Odd manifest", fields);
+      if (problem.severity === "error") ports.log.error("Invalid manifest", text(problem), fields);
+      else ports.log.warn("Manifest with warnings", fields);
     }
     if (errors.length === 0) {
       ports.health.forget(name);

@@ -236,9 +236,9 @@ test("a list after changes is compared with what they made of the list before", 
 test("a change before the first list that its source stands by is a defect", async () => {
   const { mux } = startMux("incremental");
   const change = { type: "put", pod: pod("a") } as const;
-  await assert.rejects(mux.change("api", change, never), /before it had handed in a list/);
+  await assert.rejects(mux.change("api", change, never), /sent a change before its first list/);
   await mux.set("api", [pod("a")], never, { hold: () => undefined });
-  await assert.rejects(mux.change("api", change, never), /before it had handed in a list/);
+  await assert.rejects(mux.change("api", change, never), /sent a change before its first list/);
 });
 
 test("a pod first seen with a deletion mark is an ADD", async () => {
@@ -403,6 +403,11 @@ test("ready only when every configured source delivered and the consumer acknowl
   mux.acknowledge(await mux.next(never));
   assert.equal(mux.isReady("file"), true);
   assert.equal(mux.allReady(), false);
+  assert.deepEqual(
+    ["file", "http", "api", undefined].map((origin) => mux.allReadyFor(origin)),
+    [true, false, false, false],
+    "a pod from a file is wanted by files alone",
+  );
   assert.deepEqual(mux.awaited(), ["http"]);
   await mux.set("http", [], never);
   const last = await mux.next(never);

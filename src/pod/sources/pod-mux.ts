@@ -11,7 +11,7 @@ import {
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
-import { type Merge, PodsOfSource, type SourceChange } from "./pods-of-source.ts";
+import { type Merge, PodsOfSource, type SourceChange } from "./source-merge.ts";
 
 const notificationBuffer = 50;
 
@@ -78,7 +78,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
     await this.#merging.run(async () => {
       const known = this.#known.get(source);
       if (known === undefined || !this.#confirmed.has(source)) {
-        throw new Error(`the pod source ${source} told of a change before it had handed in a list`);
+        throw new Error(`the pod source ${source} sent a change before its first list`);
       }
       const merge = known.change(change, this.#timestamp());
       for (const notification of this.#notifications(source, merge, false)) await this.#queue.put(notification, signal);
@@ -98,6 +98,14 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   /** True once this source has delivered a list that it stands by and that the consumer has acted on. */
   isReady(source: PodSource): boolean {
     return this.#acknowledged.has(source);
+  }
+
+  /**
+   * True once every source has spoken that could want a pod of this origin: a pod from a manifest can be wanted by the
+   * source of its manifests alone, whatever the others have yet to say.
+   */
+  allReadyFor(origin: string | undefined): boolean {
+    return this.allReady() || ((origin === "file" || origin === "http") && this.isReady(origin));
   }
 
   /** True once every configured source has delivered a list that the consumer has acted on. */

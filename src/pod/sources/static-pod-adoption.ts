@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { hasCode, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
-import { configHashAnnotation, containerHash, deepFreeze, type IdentifiedPod } from "../../ground/model/index.ts";
+import { deepFreeze, hasCode, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
+import { configHashAnnotation, containerHash, type IdentifiedPod } from "../../ground/model/index.ts";
 import type { StartedPod } from "./started-pod.ts";
 
 /** A static pod that the runtime has containers of. */

@@ -1,4 +1,3 @@
-import { type KubeClient, resources } from "../../connections/kube/index.ts";
 import type { Clock, Logger, TaskScope } from "../../ground/base/index.ts";
 import {
   fullName,
@@ -8,9 +7,9 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
-import { deleteApiPod, mayDeleteFinally } from "./final-deletion.ts";
+import { mayDeleteFinally } from "./final-deletion.ts";
 import { PatchAnswers } from "./patch-answers.ts";
-import { StatusSender } from "./sender.ts";
+import { StatusSender, type StatusSenderPorts } from "./sender.ts";
 import type { StatusStore } from "./store.ts";
 
 const requestsAtOnce = 8;
@@ -26,7 +25,7 @@ export interface ApiPods {
 export interface ApiReportPorts {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly client: Pick<KubeClient, "patch" | "delete">;
+  readonly client: StatusSenderPorts["client"];
   readonly apiPods: ApiPods;
   readonly statuses: StatusStore;
   /** The pods that are worked on, and how far they are. */
@@ -34,8 +33,9 @@ export interface ApiReportPorts {
     pods(): readonly IdentifiedPod[];
     stateOf(uid: PodUid): { readonly step: string } | undefined;
     onFinished(listener: (uid: PodUid) => void): void;
-    onGone(listener: (uid: PodUid) => void): void;
   };
+  /** A pod is not wanted any more and nobody works on it, whether or not it ever ran. */
+  readonly onLeft: (listener: (uid: PodUid) => void) => unknown;
   /** The pods that are wanted, of all sources, mirrors too. */
   readonly wanted: () => readonly IdentifiedPod[];
   /** Whether the mirror was made for this very version of the static pod. */
@@ -58,11 +58,7 @@ export class ApiReports {
       atOnce: requestsAtOnce,
       apiPod: (uid) => this.#apiPodOf(uid),
       status: (uid) => statuses.get(uid),
-      patchStatus: async (pod, body, signal) => {
-        const { namespace, name } = pod.metadata;
-        const ref = { namespace, name, subresource: "status" };
-        return (await client.patch(resources.pods, ref, { type: "strategic", body }, signal)) as IdentifiedPod;
-      },
+      client,
       onSynced: ports.onSynced,
       onSent: (pod) => {
         const { namespace, name, uid } = pod.metadata;
@@ -70,7 +66,6 @@ export class ApiReports {
         if (apiPods.get(namespace, name)?.metadata.uid === uid) this.#answers.set(pod);
       },
       mayDelete: (uid, pod) => mayDeleteFinally(pod, ports.workers.stateOf(uid)?.step),
-      deletePod: (pod, signal) => deleteApiPod(client, pod, signal),
     });
   }
 
@@ -79,7 +74,7 @@ export class ApiReports {
     const { statuses, workers, apiPods } = this.#ports;
     statuses.onChange((pod) => this.#sender.wake(uidOf(pod)));
     workers.onFinished((uid) => this.#sender.wake(uid));
-    workers.onGone((uid) => this.#sender.forget(uid));
+    this.#ports.onLeft((uid) => this.#sender.forget(uid));
     apiPods.onChange(({ type, object }) => {
       if (type === "deleted") this.#answers.delete(object.metadata.uid);
       if (isMirrorPod(object)) this.#wakeNamesakes(fullName(object));

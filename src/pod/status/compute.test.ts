@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { exited, observedPod, testContainer, testObserved, testPod, testSandbox } from "../../../test/support/pods.ts";
 import type { ContainerStatus, IdentifiedPod, ObservedPod, PodStatus } from "../../ground/model/index.ts";
 import { computePodStatus, finalPodStatus } from "./compute.ts";
-import type { StatusInput, WaitingReason } from "./input.ts";
+import type { PendingResize, ResizeFacts, StatusInput, WaitingReason } from "./input.ts";
 
 interface Given {
   readonly previous?: PodStatus;
@@ -11,7 +11,8 @@ interface Given {
   readonly notReady?: readonly string[];
   readonly notStarted?: readonly string[];
   readonly tornDown?: boolean;
-  readonly wantsResize?: boolean;
+  readonly pending?: PendingResize;
+  readonly resize?: Partial<ResizeFacts>;
   readonly texts?: Readonly<Record<string, string>>;
 }
 
@@ -28,7 +29,7 @@ function input(pod: IdentifiedPod, observed: ObservedPod, given: Given = {}): St
     terminationText: ({ name }) => given.texts?.[name] ?? "",
     node: { runtimeName: "containerd", hostIPs: ["192.0.2.1"] },
     now: Date.UTC(2026, 0, 1),
-    wantsResize: given.wantsResize ?? false,
+    resize: { pending: given.pending, givenTo: () => undefined, error: undefined, ...given.resize },
     tornDown: given.tornDown ?? false,
     sandboxReady: true,
   };
@@ -273,6 +274,15 @@ describe("container statuses", () => {
     const container = first(status(testPod(), observedPod(), { previous }).containerStatuses);
     assert.equal(container.lastState?.terminated?.exitCode, 7);
     assert.equal(container.restartCount, first(previous.containerStatuses).restartCount);
+  });
+
+  test("an older record that removal left behind does not take back what was told of the last instance", () => {
+    const last = { ...exited("main", 7), annotations: { ...exited("main", 7).annotations, restartCount: 2 } };
+    const older = { ...exited("main", 1), annotations: { ...exited("main", 1).annotations, restartCount: 1 } };
+    const previous = status(testPod(), observedPod({ containers: [last, older] }));
+    const container = first(status(testPod(), observedPod({ containers: [older] }), { previous }).containerStatuses);
+    assert.equal(container.restartCount, 2);
+    assert.equal(container.state?.terminated?.exitCode, 7);
   });
 
   test("what containers wait for is cut to the pod's share", () => {

@@ -1,4 +1,11 @@
-import { apiTime, isStaticPod, isTerminalPhase, type PodStatus, qosClassOf } from "../../ground/model/index.ts";
+import {
+  apiTime,
+  isStaticPod,
+  isTerminalPhase,
+  type PodStatus,
+  qosClassOf,
+  usesRestartAll,
+} from "../../ground/model/index.ts";
 import { podConditions } from "./conditions.ts";
 import { type ContainerStatuses, containerStatuses } from "./container-status.ts";
 import type { StatusInput } from "./input.ts";
@@ -80,7 +87,9 @@ function settledPhase(input: StatusInput, computed: PodPhase): PodPhase {
   for (const earlier of [input.previous?.phase, input.pod.status?.phase]) {
     if (isTerminalPhase(earlier)) return earlier;
   }
-  return computed;
+  // One that starts anew in place, from its first init container on, does not cease to run for its users.
+  const startsAnew = computed === "Pending" && input.previous?.phase === "Running" && usesRestartAll(input.pod);
+  return startsAnew ? "Running" : computed;
 }
 
 /** A pod that is over keeps the addresses it had: an agent that was started since can't learn them from the runtime. */

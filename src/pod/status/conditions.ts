@@ -11,15 +11,19 @@ import {
 import type { ContainerStatuses } from "./container-status.ts";
 import type { StatusInput } from "./input.ts";
 import type { PodPhase } from "./phase.ts";
+import { resizeConditions } from "./resize-status.ts";
+import { restartingAllType, restartingAllVerdict, staysInitialised } from "./restarting-all.ts";
 
 const ownedTypes = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"] as const;
 type OwnedType = (typeof ownedTypes)[number];
 /** There while they are true, and gone otherwise. */
 const resizeTypes = ["PodResizePending", "PodResizeInProgress"];
+/** There only for pods that may need them. */
+const rareTypes: readonly string[] = [restartingAllType];
 
 /** Whether the condition is for the node agent alone to write. */
 export function isOwnCondition({ type }: PodCondition): boolean {
-  return (ownedTypes as readonly string[]).includes(type) || resizeTypes.includes(type);
+  return (ownedTypes as readonly string[]).includes(type) || resizeTypes.includes(type) || rareTypes.includes(type);
 }
 
 interface Verdict {
@@ -46,24 +50,19 @@ export function podConditions(
   const containersReady = containersReadyVerdict(input.pod, statuses, phase);
   const verdicts: Readonly<Record<OwnedType, Verdict>> = {
     PodReadyToStartContainers: { status: input.sandboxReady ? "True" : "False" },
-    Initialized: initializedVerdict(input.pod, statuses, phase),
+    Initialized: initializedVerdict(input, statuses, phase),
     Ready: readyVerdict(input.pod, previous, containersReady),
     ContainersReady: containersReady,
     PodScheduled: { status: "True" },
   };
   const isOver = isTerminalPhase(phase);
-  const resize = input.wantsResize && !isOver ? [condition(input, "PodResizePending", noResize)] : [];
-  return [...foreign, ...resize, ...ownedTypes.map((type) => condition(input, type, verdicts[type]))];
+  const resize = isOver ? [] : resizeConditions(input);
+  const restarting = restartingAllVerdict(input);
+  const rare = restarting === undefined ? [] : [condition(input, restartingAllType, restarting)];
+  return [...foreign, ...resize, ...rare, ...ownedTypes.map((type) => condition(input, type, verdicts[type]))];
 }
 
-/** What the kubelet says where it can't. */
-const noResize: Verdict = {
-  status: "True",
-  reason: "Infeasible",
-  message: "In-place resize is not supported by this node's agent",
-};
-
-function condition(input: StatusInput, type: OwnedType | "PodResizePending", verdict: Verdict): PodCondition {
+function condition(input: StatusInput, type: OwnedType | typeof restartingAllType, verdict: Verdict): PodCondition {
   const before = input.previous?.conditions?.find((candidate) => candidate.type === type);
   const unchanged = before?.status === verdict.status && before.lastTransitionTime !== undefined;
   return {
@@ -74,11 +73,11 @@ function condition(input: StatusInput, type: OwnedType | "PodResizePending", ver
   };
 }
 
-function initializedVerdict(pod: IdentifiedPod, statuses: ContainerStatuses, phase: PodPhase): Verdict {
+function initializedVerdict({ pod, previous }: StatusInput, statuses: ContainerStatuses, phase: PodPhase): Verdict {
   const { initContainers = [] } = pod.spec;
   if (phase === "Succeeded") return { status: "True", reason: "PodCompleted" };
   const begun = statuses.regular.some(({ state }) => state?.running !== undefined || state?.terminated !== undefined);
-  if (begun) return { status: "True" };
+  if (begun || staysInitialised(pod, previous)) return { status: "True" };
   const { unknown, lacking } = sortOut(initContainers, statuses.init, (status, container) =>
     isSidecar(container) ? status.started === true : status.ready,
   );

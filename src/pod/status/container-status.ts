@@ -12,6 +12,8 @@ import {
   restarts,
 } from "../../ground/model/index.ts";
 import type { StatusInput } from "./input.ts";
+import { shownResources } from "./resize-status.ts";
+import { isRestartingAll, isWaitingForAll, restartingStatus } from "./restarting-all.ts";
 
 const lostExitCode = 137;
 /** All termination messages of a pod together stay below this, or the status would not fit into the API. */
@@ -28,8 +30,12 @@ export interface ContainerStatuses {
 export function containerStatuses(input: StatusInput): ContainerStatuses {
   const all = containersOf(input.pod);
   const messageLimit = Math.floor(messageBytesPerPod / Math.max(all.length, 1));
+  const allRestart = isRestartingAll(input);
+  const records = recordsByName(input.observed.containers);
   const of = (...kinds: ContainerKind[]): ContainerStatus[] =>
-    all.filter(({ kind }) => kinds.includes(kind)).map((entry) => statusOf(input, entry, messageLimit));
+    all
+      .filter(({ kind }) => kinds.includes(kind))
+      .map((entry) => statusOf(input, entry, records.get(entry.container.name) ?? [], { messageLimit, allRestart }));
   return {
     init: of("init", "sidecar"),
     regular: of("regular").sort(byName),
@@ -41,15 +47,42 @@ function byName(a: ContainerStatus, b: ContainerStatus): number {
   return a.name < b.name ? -1 : 1;
 }
 
-function statusOf(input: StatusInput, { kind, container }: PodContainer, messageLimit: number): ContainerStatus {
-  const records = input.observed.containers.filter(({ name }) => name === container.name);
+/** What is the same for all containers of a pod. */
+interface OfPod {
+  readonly messageLimit: number;
+  readonly allRestart: boolean;
+}
+
+/** Both the spec and the runtime may have tens of thousands: one is not looked through for each of the other. */
+function recordsByName(containers: readonly ObservedContainer[]): ReadonlyMap<string, readonly ObservedContainer[]> {
+  const records = new Map<string, ObservedContainer[]>();
+  for (const container of containers) {
+    const ofName = records.get(container.name);
+    if (ofName === undefined) records.set(container.name, [container]);
+    else ofName.push(container);
+  }
+  return records;
+}
+
+function statusOf(
+  input: StatusInput,
+  { kind, container }: PodContainer,
+  records: readonly ObservedContainer[],
+  ofPod: OfPod,
+): ContainerStatus {
   const previous = previousStatus(input, kind, container.name);
-  const [newest, older] = records;
+  const [newest, older] = isLeftBehind(records[0], previous) ? [] : records;
   const base =
     newest === undefined
-      ? withoutRecord(input, container, previous)
-      : fromRecords(input, kind, container, newest, older, previous, messageLimit);
-  return waitingForRetry(input, kind, newest, base);
+      ? withoutRecord(input, container, previous, ofPod)
+      : fromRecords(input, kind, container, newest, older, previous, ofPod.messageLimit);
+  return waitingForRetry(input, { kind, container }, newest, base);
+}
+
+/** The record of the last instance is gone, and an older one still there: removing them was cut short. */
+function isLeftBehind(newest: ObservedContainer | undefined, previous: ContainerStatus | undefined): boolean {
+  if (newest?.state !== "exited" || previous?.state?.terminated === undefined) return false;
+  return newest.annotations.restartCount < previous.restartCount;
 }
 
 function previousStatus(input: StatusInput, kind: ContainerKind, name: string): ContainerStatus | undefined {
@@ -62,7 +95,9 @@ function withoutRecord(
   input: StatusInput,
   container: Container,
   previous: ContainerStatus | undefined,
+  { allRestart }: OfPod,
 ): ContainerStatus {
+  if (previous !== undefined && (allRestart || isWaitingForAll(previous))) return restartingStatus(container, previous);
   if (previous?.state?.terminated !== undefined) return previous;
   const reason = (input.pod.spec.initContainers ?? []).length > 0 ? "PodInitializing" : "ContainerCreating";
   const status: ContainerStatus = {
@@ -104,7 +139,8 @@ function fromRecords(
   return {
     name: container.name,
     state,
-    lastState: older === undefined ? (previous?.lastState ?? {}) : stateOf(input, older, messageLimit),
+    lastState:
+      older === undefined ? lastStateWithoutRecord(input, newest, previous) : stateOf(input, older, messageLimit),
     ready: readiness(input, kind, newest, started),
     ...(kind === "ephemeral" ? {} : { started: kind === "init" ? isRunning : started }),
     restartCount: newest.annotations.restartCount + (lost ? 1 : 0),
@@ -112,10 +148,21 @@ function fromRecords(
     imageID: newest.imageRef,
     containerID: idOf(input, newest),
     ...(resources?.requests === undefined ? {} : { allocatedResources: resources.requests }),
-    resources: resources ?? {},
+    resources: shownResources(input, container, newest),
     ...mountsOf(container),
     ...(newest.user === undefined ? {} : { user: { linux: newest.user } }),
   };
+}
+
+/** The record of the instance before is gone: its end is known from what was told of it, if that was its end. */
+function lastStateWithoutRecord(
+  input: StatusInput,
+  newest: ObservedContainer,
+  previous: ContainerStatus | undefined,
+): ContainerState {
+  const ended = previous?.state?.terminated;
+  if (ended?.containerID !== undefined && ended.containerID !== idOf(input, newest)) return { terminated: ended };
+  return previous?.lastState ?? {};
 }
 
 function mountsOf({ volumeMounts = [] }: Container): Pick<ContainerStatus, "volumeMounts"> {
@@ -180,14 +227,14 @@ function lostState(input: StatusInput, record: ObservedContainer): ContainerStat
 /** A container that is to start again, but could not yet, is shown waiting with the reason; its end moves back. */
 function waitingForRetry(
   input: StatusInput,
-  kind: ContainerKind,
+  { kind, container }: PodContainer,
   newest: ObservedContainer | undefined,
   status: ContainerStatus,
 ): ContainerStatus {
   if (input.tornDown || input.pod.metadata.deletionTimestamp !== undefined || newest?.state === "running")
     return status;
   if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status;
-  if (newest !== undefined && !restarts(input.pod, kind, newest)) return status;
+  if (newest !== undefined && !restarts(input.pod, { kind, container }, newest)) return status;
   const reason = input.waitingReason(status.name);
   if (reason === undefined) return status;
   return {

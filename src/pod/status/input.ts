@@ -1,4 +1,5 @@
 import type {
+  ContainerResources,
   IdentifiedPod,
   ObservedContainer,
   ObservedPod,
@@ -16,14 +17,33 @@ export interface StatusInput {
   /** Why the last attempt to start a container did not succeed. */
   readonly waitingReason: (containerName: string) => WaitingReason | undefined;
   readonly terminationText: (container: ObservedContainer) => string;
-  readonly node: NodeFacts;
+  readonly node: StatusNode;
   readonly now: number;
-  /** Its source asks for other resources than it was promised when it came. */
-  readonly wantsResize: boolean;
+  readonly resize: ResizeFacts;
   /** Its containers have been stopped for good: no container will start again. */
   readonly tornDown: boolean;
   /** Whether the newest sandbox is fit to run containers in. */
   readonly sandboxReady: boolean;
+}
+
+/** What is known of the resources of the pod beyond what it was promised, which its spec here says. */
+export interface ResizeFacts {
+  /** Its source asks for other resources, and why it does not have them. */
+  readonly pending: PendingResize | undefined;
+  /** What a running container was given last; undefined: nobody knows. */
+  readonly givenTo: (running: ObservedContainer) => ContainerResources | undefined;
+  /** Why the last attempt to give running containers what they were promised did not succeed. */
+  readonly error: string | undefined;
+}
+
+/** A resize that was not accepted. */
+export interface PendingResize {
+  readonly reason: "Deferred" | "Infeasible";
+  readonly message: string;
+  /** The version of the spec that this was said of. */
+  readonly generation: number | undefined;
+  /** When it is tried again if nothing happens before; undefined: only when the pod's spec changes. */
+  readonly nextTryAt: number | undefined;
 }
 
 /** What the probes make of a running container. */
@@ -37,7 +57,7 @@ export interface WaitingReason {
   readonly message: string;
 }
 
-export interface NodeFacts {
+export interface StatusNode {
   /** Scheme of container ids, as the runtime calls itself. */
   readonly runtimeName: string;
   /** The node's addresses, primary family first. */

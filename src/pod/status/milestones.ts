@@ -1,9 +1,9 @@
-import type { Ledger } from "../../ground/base/index.ts";
-import { type PodStatus, type PodUid, uidOf } from "../../ground/model/index.ts";
+import type {} from "../../ground/base/index.ts";
+import { type PodLedger, type PodStatus, uidOf } from "../../ground/model/index.ts";
 import type { StatusStore } from "./store.ts";
 
 /** Writes into the ledger what users ask for by these names: when a pod ran, was ready, when a container ended. */
-export function noteMilestones(statuses: StatusStore, ledger: Ledger<PodUid>): void {
+export function noteMilestones(statuses: StatusStore, ledger: PodLedger): void {
   statuses.onChange((pod, status, before) => {
     const uid = uidOf(pod);
     if (status.phase !== before?.phase) {
@@ -11,8 +11,9 @@ export function noteMilestones(statuses: StatusStore, ledger: Ledger<PodUid>): v
       else if (before !== undefined) ledger.note(uid, "status", `phase ${before.phase} -> ${status.phase}`);
     }
     if (isReady(status) !== isReady(before)) ledger.note(uid, "ready", isReady(status) ? "ready" : "no longer ready");
+    const known = new Set(ends(before).map(({ id }) => id));
     for (const { name, id, exitCode, reason } of ends(status)) {
-      if (!ends(before).some((known) => known.id === id)) {
+      if (!known.has(id)) {
         ledger.note(uid, "exit", `exit code ${exitCode}${reason === "" ? "" : ` (${reason})`}`, name);
       }
     }

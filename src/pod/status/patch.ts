@@ -26,19 +26,22 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
 
 /** The API writes null for what we leave out (a condition's lastProbeTime), and drops what is empty: neither differs. */
 function ours(status: PodStatus): Record<string, unknown> {
-  const fields = Object.entries(status).filter(([name]) => !foreignFields.has(name));
-  return Object.fromEntries(fields.flatMap(([name, value]) => withContent(name, value)));
+  return withContent(status, foreignFields) ?? {};
 }
 
-function withContent(name: string, value: unknown): readonly [string, unknown][] {
-  const compact = compacted(value);
-  return compact === undefined ? [] : [[name, compact]];
+function withContent(value: object, left: ReadonlySet<string> = noFields): Record<string, unknown> | undefined {
+  const kept: [string, unknown][] = [];
+  for (const [name, inner] of Object.entries(value)) {
+    const compact = left.has(name) ? undefined : compacted(inner);
+    if (compact !== undefined) kept.push([name, compact]);
+  }
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
 function compacted(value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(compacted);
-  if (typeof value !== "object") return value;
-  const fields = Object.entries(value).flatMap(([name, inner]) => withContent(name, inner));
-  return fields.length === 0 ? undefined : Object.fromEntries(fields);
+  return typeof value === "object" ? withContent(value) : value;
 }
+
+const noFields: ReadonlySet<string> = new Set();

@@ -1,17 +1,27 @@
-import { type ContainerStatus, type IdentifiedPod, isSidecar, isStaticPod, named } from "../../ground/model/index.ts";
+import {
+  type Container,
+  type ContainerStateTerminated,
+  type ContainerStatus,
+  type IdentifiedPod,
+  isSidecar,
+  isStaticPod,
+  named,
+  restartsAfter,
+} from "../../ground/model/index.ts";
 import type { ContainerStatuses } from "./container-status.ts";
+import { isWaitingForAll } from "./restarting-all.ts";
 
 export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";
 
 export function podPhase(pod: IdentifiedPod, statuses: ContainerStatuses, tornDown: boolean): PodPhase {
-  const { restartPolicy, initContainers = [] } = pod.spec;
+  const { initContainers = [] } = pod.spec;
   const init = initContainers.map((container) => ({
     sidecar: isSidecar(container),
-    ...ofInit(named(statuses.init, container.name), isSidecar(container)),
+    ...ofInit(pod, container, named(statuses.init, container.name)),
   }));
   const regular = tally(pod, statuses.regular);
   const sidecarsWait = init.some(({ sidecar, isWaiting }) => sidecar && isWaiting);
-  if (init.some(({ progress }) => progress === "failed") && restartPolicy === "Never") return "Failed";
+  if (init.some(({ progress }) => progress === "failedForGood")) return "Failed";
   const regularExists = regular.running + regular.stopped + regular.waitingAfterCreate > 0;
   if (init.some(({ sidecar, progress }) => !sidecar && progress === "pending")) return "Pending";
   if (init.some(({ sidecar, progress }) => sidecar && progress === "pending") && !regularExists) return "Pending";
@@ -20,56 +30,76 @@ export function podPhase(pod: IdentifiedPod, statuses: ContainerStatuses, tornDo
   if (regular.running === 0 && regular.stopped > 0 && regular.unknown === 0) {
     const succeeded = regular.succeeded === regular.stopped;
     if (tornDown && !isStaticPod(pod)) return succeeded ? "Succeeded" : "Failed";
-    if (restartPolicy === "Always") return "Running";
-    if (succeeded) return "Succeeded";
-    return restartPolicy === "Never" ? "Failed" : "Running";
+    if (regular.restarting > 0) return "Running";
+    return succeeded ? "Succeeded" : "Failed";
   }
   return "Pending";
 }
 
-function ofInit(status: ContainerStatus | undefined, sidecar: boolean): InitState {
+function ofInit(pod: IdentifiedPod, container: Container, status: ContainerStatus | undefined): InitState {
   const { running, terminated } = status?.state ?? {};
   const hasRun = running !== undefined || terminated !== undefined || status?.lastState?.terminated !== undefined;
-  return { progress: initProgress(status, sidecar), isWaiting: !hasRun };
+  return { progress: initProgress(pod, container, status), isWaiting: !hasRun };
 }
 
 interface InitState {
-  readonly progress: "pending" | "failed" | "done";
+  readonly progress: InitProgress;
   /** It has never run, as far as anybody knows. */
   readonly isWaiting: boolean;
 }
 
-function initProgress(status: ContainerStatus | undefined, sidecar: boolean): "pending" | "failed" | "done" {
+type InitProgress = "pending" | "failed" | "failedForGood" | "done";
+
+function initProgress(pod: IdentifiedPod, container: Container, status: ContainerStatus | undefined): InitProgress {
   const { state, lastState } = status ?? {};
-  if (sidecar) {
+  if (isSidecar(container)) {
     if (state?.running !== undefined) return status?.started === true ? "done" : "pending";
     if (state?.terminated !== undefined || lastState?.terminated !== undefined) return "done";
     return "pending";
   }
-  const terminated = state?.terminated ?? (state?.waiting === undefined ? undefined : lastState?.terminated);
-  if (terminated === undefined) return "pending";
-  return terminated.exitCode === 0 ? "done" : "failed";
+  const ended = endOf(status);
+  if (ended === undefined) return "pending";
+  if (ended.exitCode === 0) return "done";
+  return restartsAfter(pod, container, ended.exitCode) ? "failed" : "failedForGood";
+}
+
+/** How a container that does not run has ended; undefined where it is to start whatever its end was, or has not ended. */
+function endOf(status: ContainerStatus | undefined): ContainerStateTerminated | undefined {
+  const { state, lastState } = status ?? {};
+  if (state?.terminated !== undefined) return state.terminated;
+  if (status === undefined || state?.waiting === undefined || isWaitingForAll(status)) return undefined;
+  return lastState?.terminated;
 }
 
 interface Tally {
   running: number;
   stopped: number;
   succeeded: number;
+  restarting: number;
   waiting: number;
   waitingAfterCreate: number;
   unknown: number;
 }
 
 function tally(pod: IdentifiedPod, statuses: readonly ContainerStatus[]): Tally {
-  const result: Tally = { running: 0, stopped: 0, succeeded: 0, waiting: 0, waitingAfterCreate: 0, unknown: 0 };
+  const result: Tally = {
+    running: 0,
+    stopped: 0,
+    succeeded: 0,
+    restarting: 0,
+    waiting: 0,
+    waitingAfterCreate: 0,
+    unknown: 0,
+  };
   for (const container of pod.spec.containers) {
     const status = named(statuses, container.name);
-    const { state, lastState } = status ?? {};
-    const ended = state?.terminated ?? (state?.waiting === undefined ? undefined : lastState?.terminated);
+    const state = status?.state;
+    const ended = endOf(status);
     if (state?.running !== undefined) result.running++;
     else if (ended !== undefined) {
       result.stopped++;
       if (ended.exitCode === 0) result.succeeded++;
+      if (restartsAfter(pod, container, ended.exitCode)) result.restarting++;
     } else if (state?.waiting !== undefined) {
       result.waiting++;
       if (status?.containerID !== undefined) result.waitingAfterCreate++;

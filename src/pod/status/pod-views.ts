@@ -1,33 +1,29 @@
-import type { Ledger, LedgerView } from "../../ground/base/index.ts";
+import type { LedgerView } from "../../ground/base/index.ts";
 import {
   fullName,
   type IdentifiedPod,
   isMirrorPod,
   isStaticPod,
   type Pod,
+  type PodLedger,
   type PodStatus,
   type PodUid,
+  type PodViewChange,
   uidOf,
 } from "../../ground/model/index.ts";
 import type { StatusStore } from "./store.ts";
 
-/** Told to those who watch what this node shows. */
-export interface PodViewChange {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  readonly object: Pod;
-}
-
 /** The pods as this node shows them: the wanted ones, and those still on their way out. */
 export class PodViews {
   readonly #statuses: StatusStore;
-  readonly #ledger: Ledger<PodUid>;
+  readonly #ledger: PodLedger;
   readonly #listeners = new Set<(change: PodViewChange) => void>();
   readonly #shown = new Map<PodUid, IdentifiedPod>();
   readonly #wanted: () => readonly IdentifiedPod[];
 
   constructor(ports: {
     readonly statuses: StatusStore;
-    readonly ledger: Ledger<PodUid>;
+    readonly ledger: PodLedger;
     /** Of all sources, mirrors too. */
     readonly wanted: () => readonly IdentifiedPod[];
   }) {

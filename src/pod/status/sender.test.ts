@@ -7,6 +7,15 @@ import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodStatus, PodUid } from "../../ground/model/index.ts";
 import { StatusSender } from "./sender.ts";
 
+interface StatusPatch {
+  readonly metadata: { readonly uid: string };
+  readonly status?: PodStatus;
+}
+
+interface DeleteOptions {
+  readonly preconditions: { readonly uid: string };
+}
+
 /** One pod in an API server that answers as kube-apiserver does, and the sender that reports to it. */
 class Fixture implements AsyncDisposable {
   readonly clock = new FakeClock();
@@ -27,19 +36,22 @@ class Fixture implements AsyncDisposable {
     atOnce: 1,
     apiPod: () => this.seen,
     status: () => this.status,
-    patchStatus: async (pod, patch) => this.#patch(pod, patch as { status?: PodStatus }),
+    client: {
+      patch: async (_resource: unknown, _ref: unknown, { body }: { readonly body: StatusPatch }) => this.#patch(body),
+      delete: async (_resource: unknown, _ref: unknown, { preconditions }: DeleteOptions) =>
+        this.#delete(preconditions.uid),
+    } as never,
     onSent: (pod) => {
       this.seen = pod;
     },
     mayDelete: () => this.isOver,
-    deletePod: async (pod) => this.#delete(pod),
   });
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.scope.stop();
   }
 
-  #patch({ metadata }: IdentifiedPod, { status }: { status?: PodStatus }): IdentifiedPod {
+  #patch({ metadata, status }: StatusPatch): IdentifiedPod {
     this.requests.push("patch");
     this.onPatch(status);
     if (this.failWith !== undefined) throw this.failWith;
@@ -49,10 +61,10 @@ class Fixture implements AsyncDisposable {
     return this.stored;
   }
 
-  #delete({ metadata }: IdentifiedPod): void {
+  #delete(uid: string): void {
     this.requests.push("delete");
     if (this.stored === undefined) throw refusal(404, "NotFound");
-    if (this.stored.metadata.uid !== metadata.uid) throw refusal(409, "Conflict");
+    if (this.stored.metadata.uid !== uid) throw refusal(409, "Conflict");
     this.stored = undefined;
   }
 }
@@ -164,13 +176,14 @@ test("conditions of others stay as the API has them", async () => {
     atOnce: 1,
     apiPod: () => at.seen,
     status: () => at.status,
-    patchStatus: async (pod, patch) => {
-      sent.push(patch);
-      return pod;
-    },
+    client: {
+      patch: async (_resource: unknown, _ref: unknown, { body }: { readonly body: object }) => {
+        sent.push(body);
+        return at.seen;
+      },
+    } as never,
     onSent: () => {},
     mayDelete: () => false,
-    deletePod: async () => {},
   });
   sender.wake(testUid);
   await settle();
@@ -183,4 +196,81 @@ test("conditions of others stay as the API has them", async () => {
       },
     },
   ]);
+});
+
+const tooLargeForServer = refusal(413, "RequestEntityTooLarge");
+const tooLargeForDatabase = new ApiError({
+  code: 500,
+  reason: "InternalError",
+  message: "etcdserver: request is too large",
+  request: "PATCH",
+});
+const tooLargeToSend = new ApiError({
+  code: 500,
+  reason: "InternalError",
+  message: "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)",
+  request: "PATCH",
+});
+
+for (const error of [tooLargeForServer, tooLargeForDatabase, tooLargeToSend]) {
+  for (const [room, expected] of [
+    [60_000, "shortened"],
+    [2_000, "left out"],
+  ] as const) {
+    test(`a status that is too large is ${expected} where ${room} bytes fit: ${error.message}`, async () => {
+      await using at = new Fixture();
+      const message = "x".repeat(300);
+      at.status = {
+        phase: "Running",
+        podIP: "10.0.0.7",
+        conditions: [{ type: "Ready", status: "False", reason: "ContainersNotReady", message: message.repeat(20) }],
+        containerStatuses: Array.from({ length: 300 }, (_, index) => ({
+          name: `c${index}`,
+          ready: index > 0,
+          restartCount: index,
+          image: "busybox:1",
+          imageID: "sha256:1",
+          state: { waiting: { reason: "ErrImagePull", message } },
+        })),
+      };
+      let most = 0;
+      at.onPatch = (status) => {
+        const size = JSON.stringify(status).length;
+        at.failWith = size > room ? error : undefined;
+        most = Math.max(most, size);
+      };
+      at.sender.wake(testUid);
+      await settle();
+      const { phase, podIP, conditions, containerStatuses = [], message: said } = at.stored?.status ?? {};
+      assert.deepEqual([phase, podIP, conditions?.[0]?.reason], ["Running", "10.0.0.7", "ContainersNotReady"]);
+      assert.match(said ?? "", new RegExp(`The statuses of 300 containers are ${expected}`));
+      assert.deepEqual(
+        containerStatuses.map(({ restartCount, state }) => [restartCount, state]),
+        expected === "left out"
+          ? []
+          : at.status.containerStatuses?.map((_, index) => [index, { waiting: { reason: "ErrImagePull" } }]),
+      );
+      // What was too much once is not tried again with each change.
+      most = 0;
+      at.status = { ...at.status, podIP: "10.0.0.8" };
+      at.sender.wake(testUid);
+      await settle();
+      assert.equal(at.stored?.status?.podIP, "10.0.0.8");
+      assert.ok(most < room, `${most} bytes`);
+      const sent = at.requests.length;
+      at.sender.wake(testUid);
+      await settle();
+      assert.equal(at.requests.length, sent);
+    });
+  }
+}
+
+test("a pod that is too large without any status is tried again, patiently", async () => {
+  await using at = new Fixture();
+  at.failWith = tooLargeForServer;
+  at.sender.wake(testUid);
+  await settle();
+  assert.equal(at.requests.length, 3);
+  await at.clock.advance(60_000);
+  assert.ok(at.requests.length < 15, `${at.requests.length} requests in a minute`);
 });

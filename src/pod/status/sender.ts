@@ -1,4 +1,11 @@
-import { isConflict, isNotFound, isOtherUid } from "../../connections/kube/index.ts";
+import {
+  isConflict,
+  isNotFound,
+  isOtherUid,
+  isTooLarge,
+  type KubeClient,
+  resources,
+} from "../../connections/kube/index.ts";
 import {
   type Clock,
   isAbort,
@@ -11,7 +18,9 @@ import {
 } from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodStatus, PodUid } from "../../ground/model/index.ts";
 import { isOwnCondition } from "./conditions.ts";
+import { deleteApiPod } from "./final-deletion.ts";
 import { statusPatch } from "./patch.ts";
+import { nextShorter, type StatusLength, shortened } from "./shortened.ts";
 
 const firstRetryMs = 250;
 const longestRetryMs = 10_000;
@@ -26,6 +35,8 @@ export class StatusSender {
   readonly #slots: Limiter;
   readonly #failures = new Map<PodUid, number>();
   readonly #timers = new Map<PodUid, Timer>();
+  /** Of those whose whole status was too much for the API. */
+  readonly #lengths = new Map<PodUid, StatusLength>();
   /** Since when the API's copy may differ from ours. */
   readonly #differsSince = new Map<PodUid, number>();
 
@@ -47,6 +58,7 @@ export class StatusSender {
     this.#timers.get(uid)?.cancel();
     this.#timers.delete(uid);
     this.#failures.delete(uid);
+    this.#lengths.delete(uid);
     this.#differsSince.delete(uid);
   }
 
@@ -77,9 +89,9 @@ export class StatusSender {
     const api = this.#ports.apiPod(uid);
     const status = this.#ports.status(uid);
     if (api === undefined || status === undefined) return "same";
-    const merged = mergeForeign(api.status ?? {}, status);
-    const patch = statusPatch(api.metadata.uid, api.status ?? {}, merged);
-    const shown = patch === undefined ? api : await this.#slots.run(() => this.#patch(api, patch, signal), signal);
+    const patch = this.#patchOf(uid, api, status);
+    const shown =
+      patch === undefined ? api : await this.#slots.run(() => this.#patch(uid, api, status, signal), signal);
     // Only when the API shows the end may the pod vanish, or controllers would never learn how it ended.
     const isNews = this.#ports.status(uid) !== status;
     if (shown !== undefined && !isNews && this.#ports.mayDelete(uid, shown)) {
@@ -88,22 +100,49 @@ export class StatusSender {
     return patch === undefined ? "same" : "patched";
   }
 
+  #patchOf(uid: PodUid, api: IdentifiedPod, status: PodStatus): object | undefined {
+    const told = shortened(status, this.#lengths.get(uid) ?? "whole");
+    return statusPatch(api.metadata.uid, api.status ?? {}, mergeForeign(api.status ?? {}, told));
+  }
+
   /** Resolves with the pod as the API has it then; undefined when it is gone. */
-  async #patch(api: IdentifiedPod, patch: object, signal: AbortSignal): Promise<IdentifiedPod | undefined> {
-    try {
-      const patched = await this.#ports.patchStatus(api, patch, signal);
-      this.#ports.onSent(patched);
-      return patched;
-    } catch (error) {
-      // The pod is gone, or another of that name has come: nobody wants to know any more.
-      if (!isGone(error)) throw error;
-      return undefined;
+  async #patch(
+    uid: PodUid,
+    api: IdentifiedPod,
+    status: PodStatus,
+    signal: AbortSignal,
+  ): Promise<IdentifiedPod | undefined> {
+    const { namespace, name } = api.metadata;
+    const ref = { namespace, name, subresource: "status" };
+    for (;;) {
+      const body = this.#patchOf(uid, api, status);
+      if (body === undefined) return api;
+      try {
+        const stored = await this.#ports.client.patch(resources.pods, ref, { type: "strategic", body }, signal);
+        const patched = stored as IdentifiedPod;
+        this.#ports.onSent(patched);
+        return patched;
+      } catch (error) {
+        // The pod is gone, or another of that name has come: nobody wants to know any more.
+        if (isGone(error)) return undefined;
+        if (!isTooLarge(error) || !this.#shorten(uid, error)) throw error;
+      }
     }
+  }
+
+  /** Sends less of the pod's status from now on; false where there is nothing less. */
+  #shorten(uid: PodUid, error: unknown): boolean {
+    const length = nextShorter(this.#lengths.get(uid) ?? "whole");
+    if (length === undefined) return false;
+    this.#lengths.set(uid, length);
+    const err = messageOf(error);
+    this.#ports.log.warn("A pod's status is more than the API server takes; sending less of it", { uid, length, err });
+    return true;
   }
 
   async #delete(api: IdentifiedPod, signal: AbortSignal): Promise<void> {
     try {
-      await this.#ports.deletePod(api, signal);
+      await deleteApiPod(this.#ports.client, api, signal);
     } catch (error) {
       if (!isGone(error)) throw error;
     }
@@ -118,15 +157,13 @@ export interface StatusSenderPorts {
   /** The API's copy: of the pod, or of a static pod's mirror. */
   readonly apiPod: (uid: PodUid) => IdentifiedPod | undefined;
   readonly status: (uid: PodUid) => PodStatus | undefined;
-  readonly patchStatus: (api: IdentifiedPod, patch: object, signal: AbortSignal) => Promise<IdentifiedPod>;
+  readonly client: Pick<KubeClient, "patch" | "delete">;
   /** The API's answer to a patch is newer than what the watch has brought. */
   readonly onSent: (api: IdentifiedPod) => void;
   /** How long it took until the API had a status that had changed, for metrics. */
   readonly onSynced?: (durationMs: number) => void;
   /** The pod is being deleted, `api` shows that it has ended, and nothing of it is in use here. */
   readonly mayDelete: (uid: PodUid, api: IdentifiedPod) => boolean;
-  /** For good, and only this very pod. */
-  readonly deletePod: (api: IdentifiedPod, signal: AbortSignal) => Promise<void>;
 }
 
 /** The API server answers a patch that names another uid with 422, a delete with 409. */

@@ -1,5 +1,14 @@
 import type { Logger } from "../../ground/base/index.ts";
-import { type IdentifiedPod, isSidecar, named, type PodStatus, type PodUid, uidOf } from "../../ground/model/index.ts";
+import {
+  containersOf,
+  type IdentifiedPod,
+  named,
+  type PodStatus,
+  type PodUid,
+  restartsAfter,
+  uidOf,
+  usesRestartAll,
+} from "../../ground/model/index.ts";
 
 /** The newest status of every pod. Whoever shows or sends statuses listens here. */
 export class StatusStore {
@@ -78,7 +87,7 @@ export class StatusStore {
       } catch (error) {
         // Who can't make sense of one pod's status keeps neither the others from hearing of it nor the pod from going on.
         const { name, namespace } = pod.metadata;
-        this.#log.error("Somebody could not take in a pod's status", error, { pod: name, namespace });
+        this.#log.error("A listener failed to handle a pod's status", error, { pod: name, namespace });
       }
     }
   }
@@ -90,15 +99,16 @@ function sameStatus(a: PodStatus, b: PodStatus): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** With a policy other than Always an ended container stays ended, whatever a confused runtime may say. */
+/** A container that ended and is not to start again stays ended, whatever a confused runtime may say. */
 function illegalTransition(pod: IdentifiedPod, before: PodStatus, after: PodStatus): string | undefined {
-  if (pod.spec.restartPolicy === "Always") return undefined;
-  const sidecars = new Set((pod.spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
+  if (usesRestartAll(pod)) return undefined;
+  const specs = new Map(containersOf(pod).map((entry) => [entry.container.name, entry]));
   const later = [...(after.initContainerStatuses ?? []), ...(after.containerStatuses ?? [])];
   for (const old of [...(before.initContainerStatuses ?? []), ...(before.containerStatuses ?? [])]) {
     const ended = old.state?.terminated;
-    if (ended === undefined || sidecars.has(old.name)) continue;
-    if (ended.exitCode !== 0 && pod.spec.restartPolicy === "OnFailure") continue;
+    const entry = specs.get(old.name);
+    if (ended === undefined || entry === undefined || entry.kind === "sidecar") continue;
+    if (restartsAfter(pod, entry.container, ended.exitCode)) continue;
     const now = named(later, old.name);
     if (now !== undefined && now.state?.terminated === undefined) {
       return `terminated container ${old.name} attempted illegal transition to non-terminated state`;

@@ -1,11 +1,14 @@
 import { aFewAtOnce, cutText, formatDuration, mapAtMost, messageOf } from "../../ground/base/index.ts";
 import {
   containerGraceSeconds,
+  containerNamed,
   containersOf,
   describePod,
   fieldPathOf,
   type IdentifiedPod,
   isSidecar,
+  named,
+  type ObservedContainer,
   type ObservedPod,
   ownGraceSeconds,
   type PodContainer,
@@ -18,6 +21,7 @@ import { backoffMessage, newestEnded } from "./crash-backoff.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import type { WorkerPorts } from "./ports.ts";
+import { resizeContainers } from "./resize-order.ts";
 import type { PodWorker } from "./worker.ts";
 
 /** What a runtime, a registry or a hook complains of ends in status, checkpoint and ledger: enough to read, no more. */
@@ -25,7 +29,7 @@ const longestMessageBytes = 4 * 1024;
 
 /** What stood in the way, for the retry and for people who ask why. */
 export interface ApplyFailure {
-  readonly reason: StartReason;
+  readonly reason: StartReason | "ResizeError";
   readonly message: string;
   readonly nextTryAt: number;
 }
@@ -40,9 +44,10 @@ export async function applyPlan(
   signal: AbortSignal,
 ): Promise<readonly ApplyFailure[]> {
   worker.stale = true;
-  if (plan.killPod) await killAll(worker, pod, observed, ports, signal);
+  if (plan.killPod) await killAll(worker, pod, plan, observed, ports, signal);
   else await killSome(worker, pod, plan, ports, signal);
   if (plan.sandbox.type === "none") return [];
+  if (plan.restartAll !== undefined) return restartAll(worker, pod, plan.restartAll, observed, ports, signal);
   if (plan.sandbox.type === "keep") {
     const attempt = observed.sandboxes[0]?.attempt ?? 0;
     return startAll(worker, pod, plan, { observed, id: plan.sandbox.id, attempt }, ports, signal);
@@ -66,12 +71,14 @@ export async function applyPlan(
 async function killAll(
   worker: PodWorker,
   pod: IdentifiedPod,
+  { sandbox }: PodPlan,
   observed: ObservedPod,
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const deadline = ports.clock.monotonic() + ownGraceSeconds(pod) * 1000;
-  await ports.killer.killPod({ pod, observed, deadline, preStopDone: worker.preStopDone }, signal);
+  const why = sandbox.type === "create" ? "its pod needs another sandbox" : "no container of its pod is to go on";
+  await ports.killer.killPod({ pod, observed, deadline, why, preStopDone: worker.preStopDone }, signal);
 }
 
 async function killSome(
@@ -83,13 +90,50 @@ async function killSome(
 ): Promise<void> {
   // All at once: each takes its own grace.
   await mapAtMost(plan.kills.length, plan.kills, ({ container, message, because }) => {
-    const spec = containersOf(pod).find((candidate) => candidate.container.name === container.name)?.container;
+    const spec = containerNamed(pod, container.name)?.container;
     const graceSeconds = containerGraceSeconds(pod, spec, because);
     return ports.killer.killContainer(
       { pod, container, graceSeconds, message, preStopDone: worker.preStopDone },
       signal,
     );
   });
+}
+
+/**
+ * Removes every record of the pod, so that all of it starts anew in its sandbox. As with any container that ends again
+ * and again, the one that asked for it keeps them waiting longer each time.
+ */
+async function restartAll(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  trigger: ObservedContainer,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<readonly ApplyFailure[]> {
+  const entry = containersOf(pod).find(({ container }) => container.name === trigger.name);
+  if (entry === undefined) return [];
+  try {
+    respectBackoff(worker, pod, entry, observed, ports);
+  } catch (error) {
+    return [holdBack(worker, trigger.name, error, ports)];
+  }
+  worker.waiting.clear();
+  const ephemeral = new Set((pod.spec.ephemeralContainers ?? []).map(({ name }) => name));
+  const isInit = new Set((pod.spec.initContainers ?? []).map(({ name }) => name));
+  const records = observed.containers.filter(({ name }) => !ephemeral.has(name));
+  // Until the last record is gone, an agent that starts now must find what asked for all this.
+  const triggers = records.filter(({ name }) => name === trigger.name);
+  const others = records.filter(({ name }) => name !== trigger.name);
+  const inTurn = [
+    others.filter(({ name }) => !isInit.has(name)),
+    others.filter(({ name }) => isInit.has(name)),
+    triggers,
+  ];
+  for (const group of inTurn) {
+    await mapAtMost(aFewAtOnce, group, (container) => ports.starter.removeContainer(container, signal));
+  }
+  return [];
 }
 
 async function removeInitRecords(
@@ -117,8 +161,8 @@ async function startAll(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<readonly ApplyFailure[]> {
-  const specs = new Map(containersOf(pod).map((entry) => [entry.container.name, entry]));
-  const specsOf = (names: readonly string[]): readonly PodContainer[] => names.flatMap((name) => specs.get(name) ?? []);
+  const specsOf = (names: readonly string[]): readonly PodContainer[] =>
+    names.flatMap((name) => containerNamed(pod, name) ?? []);
   const failures: ApplyFailure[] = [];
   const start = async (entry: PodContainer): Promise<boolean> => {
     const failure = await startOne(worker, pod, entry, sandbox, ports, signal);
@@ -126,13 +170,39 @@ async function startAll(
     failures.push(failure);
     return false;
   };
+  if (startsAnything(plan)) await ports.resize.followPod(pod);
   for (const entry of specsOf(plan.startEphemeral)) await start(entry);
   for (const entry of specsOf(plan.startInit)) {
     // A sidecar that can't start now is tried again later; a plain init container holds everything up.
     if (!(await start(entry)) && !isSidecar(entry.container)) return failures;
   }
+  const failure = await resize(worker, pod, plan, ports, signal);
+  if (failure !== undefined) failures.push(failure);
   await startTogether(specsOf(plan.startRegular), start);
   return failures;
+}
+
+async function resize(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  { resizes }: PodPlan,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<ApplyFailure | undefined> {
+  if (resizes.length === 0) return undefined;
+  try {
+    await resizeContainers(pod, resizes, ports.resize, signal);
+    worker.resizeError = undefined;
+    // What the runtime said of them before is true no more, and nothing announces it.
+    ports.observer.doubt(worker.uid);
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    ports.observer.doubt(worker.uid);
+    const message = cutText(messageOf(error), longestMessageBytes);
+    worker.resizeError = message;
+    return { reason: "ResizeError", message, nextTryAt: ports.clock.now() + errorBackoffMs(++worker.failures) };
+  }
 }
 
 /** Containers start side by side, but none before an earlier one's postStart hook is through: some rely on it. */
@@ -175,19 +245,24 @@ async function startOne(
     if (signal.aborted) throw error;
     // Most often the reason is another one; to ask again costs little once per try.
     if (!(error instanceof StartError && error.reason === "CrashLoopBackOff")) ports.observer.doubt(worker.uid);
-    const { reason, message, nextTryAt } = asFailure(error);
-    // One that its postStart hook ended did run: as with any that ended, the crash back-off says when it may again.
-    const holdMs = reason === "PostStartHookError" ? 0 : errorBackoffMs(noteFailure(worker, container.name));
-    const now = ports.clock.now();
-    const tryAt = nextTryAt ?? now + holdMs;
-    worker.waiting.set(container.name, { reason, message, until: ports.clock.monotonic() + tryAt - now });
-    return { reason, message, nextTryAt: tryAt };
+    return holdBack(worker, container.name, error, ports);
   }
+}
+
+/** Notes why a container does not start, and until when. */
+function holdBack(worker: PodWorker, name: string, error: unknown, { clock }: WorkerPorts): ApplyFailure {
+  const { reason, message, nextTryAt } = asFailure(error);
+  // One that its postStart hook ended did run: as with any that ended, the crash back-off says when it may again.
+  const holdMs = reason === "PostStartHookError" ? 0 : errorBackoffMs(noteFailure(worker, name));
+  const now = clock.now();
+  const tryAt = nextTryAt ?? now + holdMs;
+  worker.waiting.set(name, { reason, message, until: clock.monotonic() + tryAt - now });
+  return { reason, message, nextTryAt: tryAt };
 }
 
 function toldRestartsOf({ uid }: PodWorker, name: string, { statuses }: WorkerPorts): number {
   const { containerStatuses = [], initContainerStatuses = [] } = statuses.get(uid) ?? {};
-  const told = [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
+  const told = named(initContainerStatuses, name) ?? named(containerStatuses, name);
   return told?.restartCount ?? 0;
 }
 

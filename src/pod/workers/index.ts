@@ -3,18 +3,9 @@ export { crashBackoffOf } from "./crash-backoff-settings.ts";
 export { PodCheckpointFiles } from "./pod-checkpoint.ts";
 export { PodProbes } from "./pod-probes.ts";
 export { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
-export type { PodState, TerminateRequest, TerminationCause } from "./pod-state.ts";
+export type { PodState, TerminateRequest } from "./pod-state.ts";
 export { PodWorkers } from "./pod-workers.ts";
-export type {
-  KillerPort,
-  PodCheckpoint,
-  PodCheckpointPort,
-  PodObserverPort,
-  PodSetupPort,
-  ProbesPort,
-  StarterPort,
-  StatusPort,
-  WorkerMetrics,
-  WorkerPorts,
-} from "./ports.ts";
+export type { WorkerMetrics } from "./ports.ts";
+export { hasWhatWasPromised, Resizer, type ResizerPorts } from "./resizer.ts";
+export { startSlotsFor } from "./start-slots.ts";
 export { WorkerTable } from "./worker-table.ts";

@@ -1,12 +1,15 @@
 import {
   type Container,
+  type IdentifiedPod,
   isSidecar,
   newestOf,
   type ObservedContainer,
   type ObservedPod,
+  restartPolicyOf,
+  restartsAfter,
 } from "../../ground/model/index.ts";
-import { type ContainerKill, killForRunning, killForUnknown } from "./kill-to-restart.ts";
 import type { PlanInput } from "./plan-input.ts";
+import { type ContainerKill, killForRunning, killForUnknown } from "./plan-kill.ts";
 
 export type InitPlan =
   /** An init container failed for good: the pod is over. */
@@ -78,11 +81,17 @@ function judgeInit(
   if (newest.state === "running") return "waiting";
   if (newest.state === "exited" && newest.exitCode === 0 && newest.reason !== "OOMKilled") return "done";
   if (newest.state !== "created") {
-    if (pod.spec.restartPolicy === "Never") return "failed";
+    if (!startsAfterFailure(pod, container, newest)) return "failed";
     if (newest.state === "unknown") kills.push(killForUnknown("Init container", newest));
   }
   start.push(container.name);
   return "waiting";
+}
+
+/** One that ended well by its code and yet failed (out of memory), or whose end nobody saw, goes by its policy alone. */
+function startsAfterFailure(pod: IdentifiedPod, container: Container, { state, exitCode }: ObservedContainer): boolean {
+  if (state === "exited" && exitCode !== 0) return restartsAfter(pod, container, exitCode);
+  return restartPolicyOf(pod, container) !== "Never";
 }
 
 /** "done" when the next init container may start. */

@@ -1,4 +1,5 @@
 import type { Container, IdentifiedPod, ObservedContainer, ObservedPod } from "../../ground/model/index.ts";
+import type { GivenResources } from "./plan-resize.ts";
 
 /** All that a plan is made from. */
 export interface PlanInput {
@@ -6,6 +7,8 @@ export interface PlanInput {
   readonly observed: ObservedPod;
   readonly probes: ProbeResults;
   readonly hashOf: (container: Container) => string;
+  /** What running containers were given. */
+  readonly givenTo: GivenResources;
 }
 
 /** What the probes last said of a container instance; undefined when it has no such probe or no result yet. */

@@ -17,7 +17,7 @@ type Results = { readonly liveness?: "failure"; readonly startup?: "success" | "
 
 function plan(pod: IdentifiedPod, observed: ObservedPod, results: Results = {}): PodPlan {
   const probes: ProbeResults = { liveness: () => results.liveness, startup: () => results.startup };
-  return planPod({ pod, observed, probes, hashOf: testHash });
+  return planPod({ pod, observed, probes, hashOf: testHash, givenTo: () => undefined });
 }
 
 /** What a plan starts and kills, in the shortest form that still tells everything. */
@@ -28,6 +28,7 @@ function brief(result: PodPlan): object {
     ...(result.sandbox.type === "keep"
       ? {}
       : { sandbox: result.sandbox.type === "create" ? result.sandbox.attempt : "none" }),
+    ...(result.restartAll === undefined ? {} : { restartAll: result.restartAll.name }),
     ...(result.startEphemeral.length > 0 ? { ephemeral: result.startEphemeral } : {}),
     ...(result.startInit.length > 0 ? { init: result.startInit } : {}),
     ...(result.startRegular.length > 0 ? { regular: result.startRegular } : {}),
@@ -120,6 +121,73 @@ describe("restart policies", () => {
     test(`${policy}, exit ${exitCode}`, () => {
       const pod = testPod({ restartPolicy: policy });
       assert.deepEqual(brief(plan(pod, observedPod({ containers: [exited("main", exitCode)] }))), wanted);
+    });
+  }
+
+  const rules = [{ action: "Restart", exitCodes: { operator: "In", values: [42] } }];
+  const all = [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [9] } }];
+  const dead = testSandbox({ state: "notReady" });
+  for (const [name, policy, container, observed, wanted] of [
+    [
+      "its own policy",
+      "Always",
+      { restartPolicy: "Never" },
+      { containers: [exited("main", 1)] },
+      { killPod: true, sandbox: "none" },
+    ],
+    [
+      "its own policy, the other way",
+      "Never",
+      { restartPolicy: "Always" },
+      { containers: [exited("main", 0)] },
+      { regular: ["main"] },
+    ],
+    [
+      "a rule",
+      "Never",
+      { restartPolicy: "Never", restartPolicyRules: rules },
+      { containers: [exited("main", 42)] },
+      { regular: ["main"] },
+    ],
+    [
+      "no rule",
+      "Never",
+      { restartPolicy: "Never", restartPolicyRules: rules },
+      { containers: [exited("main", 1)] },
+      { killPod: true, sandbox: "none" },
+    ],
+    [
+      "a dead sandbox, and it may restart",
+      "Never",
+      { restartPolicy: "Never", restartPolicyRules: rules },
+      { sandboxes: [dead], containers: [exited("main", 42)] },
+      { killPod: true, sandbox: 1, regular: ["main"] },
+    ],
+    [
+      "a dead sandbox, its own OnFailure, succeeded",
+      "Always",
+      { restartPolicy: "OnFailure" },
+      { sandboxes: [dead], containers: [exited("main", 0)] },
+      { killPod: true, sandbox: "none" },
+    ],
+    [
+      "all restart",
+      "Never",
+      { restartPolicy: "Never", restartPolicyRules: all },
+      { containers: [exited("main", 9)] },
+      { restartAll: "main" },
+    ],
+    [
+      "all restart, but it ended in an older sandbox",
+      "Never",
+      { restartPolicy: "Always", restartPolicyRules: all },
+      { containers: [exited("main", 9, { sandboxId: "older" as SandboxId })] },
+      { regular: ["main"] },
+    ],
+  ] as const) {
+    test(`of the container: ${name}`, () => {
+      const pod = testPod({ restartPolicy: policy, containers: [testContainer("main", container)] });
+      assert.deepEqual(brief(plan(pod, observedPod(observed))), wanted);
     });
   }
 

@@ -1,15 +1,21 @@
 import {
   type Container,
+  containersOf,
   type IdentifiedPod,
+  mayRestart,
   newestOf,
   type ObservedContainer,
   type ObservedPod,
+  resizableContainers,
+  restartAllTrigger,
+  restartPolicyOf,
   restarts,
   type SandboxId,
 } from "../../ground/model/index.ts";
-import { type ContainerKill, killForRunning, killForUnknown } from "./kill-to-restart.ts";
 import { planInitContainers } from "./plan-init.ts";
 import type { PlanInput } from "./plan-input.ts";
+import { type ContainerKill, killForRestartAll, killForRunning, killForUnknown } from "./plan-kill.ts";
+import { type ContainerResize, resizeFor } from "./plan-resize.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 
 /** What must happen to bring the runtime from what is observed to what the pod wants. Applied from top to bottom. */
@@ -17,10 +23,14 @@ export interface PodPlan {
   /** Stop everything of the pod, sandboxes included, before anything else. */
   readonly killPod: boolean;
   readonly kills: readonly ContainerKill[];
+  /** All records are removed, so that everything starts anew in its sandbox: this container's end asks for it. */
+  readonly restartAll: ObservedContainer | undefined;
   readonly sandbox: SandboxPlan | { readonly type: "none" };
   /** Names, in the order of the spec. */
   readonly startEphemeral: readonly string[];
   readonly startInit: readonly string[];
+  /** Running containers that get other resources in place. */
+  readonly resizes: readonly ContainerResize[];
   readonly startRegular: readonly string[];
 }
 
@@ -32,9 +42,11 @@ export function planPod(input: PlanInput): PodPlan {
 const nothing: PodPlan = {
   killPod: false,
   kills: [],
+  restartAll: undefined,
   sandbox: { type: "none" },
   startEphemeral: [],
   startInit: [],
+  resizes: [],
   startRegular: [],
 };
 
@@ -43,7 +55,8 @@ function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<Sandbox
   const killPod = observed.sandboxes.length > 0 || observed.containers.length > 0;
   const killOnly: PodPlan = { ...nothing, killPod };
   if (pod.metadata.deletionTimestamp !== undefined) return killOnly;
-  if (spec.restartPolicy === "Never" && sandbox.attempt !== 0 && observed.containers.length > 0) return killOnly;
+  const runsOnce = spec.restartPolicy === "Never" && !spec.containers.some((container) => mayRestart(pod, container));
+  if (runsOnce && sandbox.attempt !== 0 && observed.containers.length > 0) return killOnly;
   const toStart = spec.containers.filter((container) => !hasSucceededForGood(pod, container, observed));
   const everCreated = spec.containers.some((container) => newestOf(observed, container.name) !== undefined);
   if (toStart.length === 0 && everCreated) return killOnly;
@@ -58,7 +71,7 @@ function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<Sandbox
 }
 
 function hasSucceededForGood(pod: IdentifiedPod, container: Container, observed: ObservedPod): boolean {
-  if (pod.spec.restartPolicy !== "OnFailure") return false;
+  if (restartPolicyOf(pod, container) !== "OnFailure") return false;
   const newest = newestOf(observed, container.name);
   return newest?.state === "exited" && newest.exitCode === 0;
 }
@@ -66,6 +79,8 @@ function hasSucceededForGood(pod: IdentifiedPod, container: Container, observed:
 function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
   const { pod, observed } = input;
   const sandbox = { type: "keep", id: sandboxId } as const;
+  const trigger = restartAllTrigger(pod, observed);
+  if (trigger !== undefined) return { ...nothing, sandbox, restartAll: trigger, kills: killsOfAll(input, trigger) };
   const startEphemeral = (pod.spec.ephemeralContainers ?? [])
     .map((container) => container.name)
     .filter((name) => newestOf(observed, name) === undefined);
@@ -77,14 +92,33 @@ function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
   const startRegular = decisions.filter((decision) => decision.start).map((decision) => decision.name);
   // Sidecars live for the regular containers: when none of those is left, the pod is over.
   if (startRegular.length === 0 && !decisions.some((decision) => decision.keep)) return { ...nothing, killPod: true };
+  const kills = [...init.kills, ...decisions.flatMap(({ kill }) => kill ?? [])];
   return {
-    killPod: false,
-    kills: [...init.kills, ...decisions.flatMap((decision) => (decision.kill === undefined ? [] : [decision.kill]))],
+    ...nothing,
+    kills,
     sandbox,
     startEphemeral,
     startInit: init.start,
+    resizes: resizesOf(input, new Set(kills.map(({ container }) => container.name))),
     startRegular,
   };
+}
+
+function resizesOf({ pod, observed, givenTo }: PlanInput, killed: ReadonlySet<string>): readonly ContainerResize[] {
+  return resizableContainers(pod).flatMap((container) => {
+    const newest = newestOf(observed, container.name);
+    if (newest?.state !== "running" || killed.has(container.name)) return [];
+    return resizeFor(container, newest, givenTo) ?? [];
+  });
+}
+
+/** What runs of the pod, or may run, but for what people have attached to it. */
+function killsOfAll({ pod, observed }: PlanInput, trigger: ObservedContainer): readonly ContainerKill[] {
+  return containersOf(pod)
+    .filter(({ kind }) => kind !== "ephemeral")
+    .flatMap(({ container }) => newestOf(observed, container.name) ?? [])
+    .filter(({ state }) => state === "running" || state === "unknown")
+    .map((container) => killForRestartAll(container, trigger));
 }
 
 interface Decision {
@@ -99,18 +133,23 @@ function decideRegular(input: PlanInput, container: Container): Decision {
   const { name } = container;
   const newest = newestOf(observed, name);
   if (newest?.state !== "running") {
-    const start = shouldRestart(pod, newest);
+    const start = shouldRestart(pod, container, newest);
     const kill = start && newest?.state === "unknown" ? killForUnknown("Container", newest) : undefined;
     return { name, keep: false, start, kill };
   }
-  const restartsKilled = pod.spec.restartPolicy !== "Never";
+  const restartsKilled = restartPolicyOf(pod, container) !== "Never";
   const kill = killForRunning(input, "Container", container, newest, restartsKilled);
   if (kill === undefined) return { name, keep: true, start: false, kill };
   // A changed image restarts whatever the policy: the user asked for it.
-  return { name, keep: false, start: restartsKilled || kill.because === "definitionChanged", kill };
+  return {
+    name,
+    keep: false,
+    start: restartsKilled || kill.because === "definitionChanged" || kill.because === "resized",
+    kill,
+  };
 }
 
 /** Whether a container that does not run is to be started. */
-function shouldRestart(pod: IdentifiedPod, newest: ObservedContainer | undefined): boolean {
-  return pod.metadata.deletionTimestamp === undefined && restarts(pod, "regular", newest);
+function shouldRestart(pod: IdentifiedPod, container: Container, newest: ObservedContainer | undefined): boolean {
+  return pod.metadata.deletionTimestamp === undefined && restarts(pod, { kind: "regular", container }, newest);
 }

@@ -3,7 +3,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { hasCode, type Logger, saveFile } from "../../ground/base/index.ts";
 import { isTerminalPhase, type PodStatus, type PodUid } from "../../ground/model/index.ts";
-import { LazySync, type LazySyncOptions } from "./lazy-sync.ts";
+import { DelayedFsync, type DelayedFsyncOptions } from "./delayed-fsync.ts";
 import type { PodCheckpoint, PodCheckpointPort } from "./ports.ts";
 
 /**
@@ -13,15 +13,15 @@ import type { PodCheckpoint, PodCheckpointPort } from "./ports.ts";
 export class PodCheckpointFiles implements PodCheckpointPort {
   readonly #podsDir: string;
   readonly #log: Logger;
-  readonly #sync: LazySync;
+  readonly #sync: DelayedFsync;
   /** What was handed in last, until it could not be written. */
   readonly #newest = new Map<PodUid, string>();
   readonly #underWay = new Map<PodUid, Promise<void>>();
 
-  constructor(options: LazySyncOptions & { readonly podsDir: string }) {
+  constructor(options: DelayedFsyncOptions & { readonly podsDir: string }) {
     this.#podsDir = options.podsDir;
     this.#log = options.log;
-    this.#sync = new LazySync(options);
+    this.#sync = new DelayedFsync(options);
   }
 
   load(uid: PodUid): PodCheckpoint {
@@ -29,10 +29,10 @@ export class PodCheckpointFiles implements PodCheckpointPort {
     try {
       const parsed: unknown = JSON.parse(readFileSync(path, "utf8"));
       if (isObject(parsed)) return asCheckpoint(parsed);
-      this.#log.warn("Ignoring a pod checkpoint that is not an object; the pod's past is lost", { path });
+      this.#log.warn("Ignoring a pod checkpoint that is not an object; the pod's history is lost", { path });
     } catch (error) {
       if (!hasCode(error, "ENOENT")) {
-        this.#log.warn("Ignoring a pod checkpoint that can't be read; the pod's past is lost", { path, err: error });
+        this.#log.warn("Ignoring a pod checkpoint that can't be read; the pod's history is lost", { path, err: error });
       }
     }
     return {};
@@ -94,20 +94,15 @@ function isOver({ status }: PodCheckpoint): boolean {
 type Unchecked = Readonly<Record<string, unknown>>;
 
 /** What is of the form it should have; the rest counts as not there, so that an odd file is no worse than none. */
-function asCheckpoint({ status, allocated, crashBackoff }: Unchecked): PodCheckpoint {
+function asCheckpoint({ status, crashBackoff }: Unchecked): PodCheckpoint {
   return {
     ...(isStatus(status) ? { status } : {}),
-    ...(isAllocated(allocated) ? { allocated } : {}),
     ...(isBackoff(crashBackoff) ? { crashBackoff } : {}),
   };
 }
 
 function isObject(value: unknown): value is Unchecked {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isAllocated(value: unknown): value is NonNullable<PodCheckpoint["allocated"]> {
-  return isObject(value) && Object.values(value).every(isObject);
 }
 
 function isStatus(value: unknown): value is PodStatus {

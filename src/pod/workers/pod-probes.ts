@@ -5,8 +5,8 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
-import type { Probes } from "../probes/index.ts";
-import type { ProbeKind, ProbeResult, ProbesPort } from "./ports.ts";
+import type { ProbeKind, ProbeResult, Probes } from "../probes/index.ts";
+import type { ProbesPort } from "./ports.ts";
 
 /** The probes of a pod as its worker drives them: told of what is observed, asked for what they found. */
 export class PodProbes implements ProbesPort {

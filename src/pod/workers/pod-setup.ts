@@ -1,7 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Ledger, messageOf } from "../../ground/base/index.ts";
-import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../ground/model/index.ts";
+import { messageOf } from "../../ground/base/index.ts";
+import {
+  type IdentifiedPod,
+  type PodLedger,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../../ground/model/index.ts";
 import { type PodVolumes, removePodDirectory, VolumeError } from "../volumes/index.ts";
 import type { PodSetupPort } from "./ports.ts";
 
@@ -88,7 +94,7 @@ export class PodSetup implements PodSetupPort {
 
 export interface PodSetupPorts {
   readonly podsDir: string;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
   readonly volumes: PodVolumes;
   readonly cgroups: {

@@ -11,8 +11,8 @@ import type { IdentifiedPod, PodStatus } from "../../ground/model/index.ts";
  * terminated   no container runs any more; volumes and cgroup are being released
  * finished     nothing is left to do but to remember that it was here
  */
-export type PodState = Running | Ending;
-export type Ending = Terminating | Terminated | Finished;
+export type PodState = Running | EndingState;
+export type EndingState = Terminating | Terminated | Finished;
 
 export interface Running {
   readonly step: "running";
@@ -101,7 +101,7 @@ export function newlyOrphaned(graceSeconds: number): Terminating {
 }
 
 /** The only way from one state to another. What an event means nothing to stays as it is. */
-export function nextState(state: Ending, event: PodStateEvent): Ending;
+export function nextState(state: EndingState, event: PodStateEvent): EndingState;
 export function nextState(state: PodState, event: PodStateEvent): PodState;
 export function nextState(state: PodState, event: PodStateEvent): PodState {
   switch (state.step) {
@@ -136,7 +136,7 @@ function afterRunning(state: Running, event: PodStateEvent): PodState {
   }
 }
 
-function afterTerminating(state: Terminating, event: PodStateEvent): Ending {
+function afterTerminating(state: Terminating, event: PodStateEvent): EndingState {
   switch (event.type) {
     case "terminate":
       return { ...sooner(state, event), returning: undefined };
@@ -163,7 +163,7 @@ export function killDeadlineOf({ killDeadline, graceSeconds }: Terminating, now:
   return Math.min(killDeadline ?? until, until);
 }
 
-function afterTerminated(state: Terminated, event: PodStateEvent): Ending {
+function afterTerminated(state: Terminated, event: PodStateEvent): EndingState {
   switch (event.type) {
     case "terminate":
       return { ...state, ...stronger(state, event), amendStatus: event.amendStatus ?? state.amendStatus };
@@ -176,7 +176,7 @@ function afterTerminated(state: Terminated, event: PodStateEvent): Ending {
   }
 }
 
-function afterFinished(state: Finished, event: PodStateEvent): Ending {
+function afterFinished(state: Finished, event: PodStateEvent): EndingState {
   switch (event.type) {
     case "terminate":
       return { ...state, ...stronger(state, event) };

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { KeyedWorkers, messageOf, onAbort, type TaskScope, waitFor } from "../../ground/base/index.ts";
+import { KeyedWorkers, LinkedSignal, messageOf, onAbort, type TaskScope, waitFor } from "../../ground/base/index.ts";
 import {
   fullName,
   graceSecondsOf,
@@ -9,9 +9,10 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
+import type { PendingResize } from "../status/index.ts";
 import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
-import type { Ending, Finished, PodState, TerminateRequest } from "./pod-state.ts";
+import type { EndingState, Finished, PodState, TerminateRequest } from "./pod-state.ts";
 import type { SyncOperation, WorkerPorts } from "./ports.ts";
 import { StartSlots } from "./start-slots.ts";
 import { syncTerminated, syncTerminating } from "./sync-ending.ts";
@@ -22,7 +23,6 @@ import {
   newOrphanWorker,
   newPodWorker,
   type PodWorker,
-  promised,
   type SyncOutcome,
   type Worker,
 } from "./worker.ts";
@@ -68,12 +68,11 @@ export class PodWorkers {
     else {
       // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
       // would change the status, which would be echoed again.
-      const next = promised(pod, worker.allocated);
-      if (!jsonEqual(worker.pod.spec, next.pod.spec)) {
+      if (!jsonEqual(worker.pod.spec, pod.spec)) {
         worker.waiting.clear();
         worker.sandboxPace.startOver();
       }
-      Object.assign(worker, next);
+      worker.pod = pod;
     }
     if (pod.metadata.deletionTimestamp !== undefined) {
       this.terminate(uid, { cause: "deleted", graceSeconds: graceSecondsOf(pod) });
@@ -167,11 +166,9 @@ export class PodWorkers {
     const worker = this.#workers.get(uid);
     if (worker === undefined) return;
     worker.timer?.cancel();
-    const interrupt = new AbortController();
+    using interrupt = new LinkedSignal(signal);
     // Every container that starts or stops listens; more than ten are no leak.
     setMaxListeners(0, interrupt.signal);
-    const stop = (): void => interrupt.abort(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
     worker.interrupt = interrupt;
     const measured = this.#measure(worker);
     try {
@@ -181,7 +178,6 @@ export class PodWorkers {
       if (interrupt.signal.aborted) this.#keyed.wake(uid);
       else this.#schedule(worker, this.#failed(worker, error));
     } finally {
-      signal.removeEventListener("abort", stop);
       // A step that was under way when the agent began to stop may have set one.
       if (signal.aborted) cancelTimers(worker);
       worker.interrupt = undefined;
@@ -208,7 +204,7 @@ export class PodWorkers {
     return syncRunning({ worker, state, pod: worker.pod }, this.#ports, this.#toolsFor(worker), signal);
   }
 
-  async #stepOfEnding(worker: Worker, state: Ending, signal: AbortSignal): Promise<SyncOutcome> {
+  async #stepOfEnding(worker: Worker, state: EndingState, signal: AbortSignal): Promise<SyncOutcome> {
     switch (state.step) {
       case "terminating":
         return syncTerminating(worker, state, this.#ports, signal);
@@ -317,7 +313,7 @@ export class PodWorkers {
       case "idle":
         worker.roundsInARow = 0;
         if (!this.#workers.has(worker.uid)) return;
-        ledger.block(worker.uid, undefined);
+        ledger.block(worker.uid, blockOf(this.#ports.resize.pending(worker.uid)));
         return;
       case "again":
         ledger.block(worker.uid, undefined);
@@ -349,6 +345,13 @@ const restlessMs = 1_000;
 const soonMs = 100;
 
 const interrupted = new DOMException("the pod is to end", "AbortError");
+
+/** A pod that lacks nothing but a resize runs, and waits for it all the same. */
+function blockOf(pending: PendingResize | undefined): Parameters<WorkerPorts["ledger"]["block"]>[1] {
+  if (pending === undefined) return undefined;
+  const { reason, message, nextTryAt } = pending;
+  return { reason: `Resize${reason}`, message, ...(nextTryAt === undefined ? {} : { nextTryAt }) };
+}
 
 function operationOf(worker: Worker): SyncOperation {
   switch (worker.state.step) {

@@ -1,17 +1,20 @@
-import type { Clock, Ledger, Logger } from "../../ground/base/index.ts";
+import type { Clock, Logger } from "../../ground/base/index.ts";
 import type {
   Container,
+  ContainerResources,
   IdentifiedPod,
   ObservedContainer,
   ObservedPod,
+  PodLedger,
   PodStatus,
   PodUid,
   RecordPodEvent,
+  ResizableResource,
   SandboxId,
 } from "../../ground/model/index.ts";
+import type { ProbeKind, ProbeResult } from "../probes/index.ts";
 import type { StartContainerRequest } from "../runtime/index.ts";
-import type { NodeFacts } from "../status/index.ts";
-import type { AllocatedResources } from "./allocated.ts";
+import type { PendingResize, StatusNode } from "../status/index.ts";
 import type { WorkerTable } from "./worker-table.ts";
 
 /** What a pod's worker needs of the rest of the agent. */
@@ -20,7 +23,7 @@ export interface WorkerPorts {
   readonly table: WorkerTable;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
   readonly observer: PodObserverPort;
   readonly probes: ProbesPort;
@@ -28,9 +31,10 @@ export interface WorkerPorts {
   readonly starter: StarterPort;
   readonly killer: KillerPort;
   readonly setup: PodSetupPort;
+  readonly resize: ResizePort;
   readonly checkpoints: PodCheckpointPort;
   readonly hashOf: (container: Container) => string;
-  readonly node: () => NodeFacts;
+  readonly node: () => StatusNode;
   readonly terminationTexts: TerminationTextsPort;
   /** Why pods that need the pod network can't start now; undefined when it is ready. */
   readonly networkProblem: () => string | undefined;
@@ -49,6 +53,8 @@ export interface WorkerMetrics {
   /** The first sync of a pod begins, this long after the pod came. */
   began(pod: IdentifiedPod | undefined, waitedMs: number): void;
   synced(operation: SyncOperation, durationMs: number): void;
+  /** Whether containers of the pod do not have yet what they were promised. */
+  resizing(uid: PodUid, isUnderWay: boolean): void;
   /** A pod that only the runtime knows is being stopped. */
   orphaned(): void;
   /** A pod came back under the same uid after it had been stopped. */
@@ -72,9 +78,6 @@ export interface TerminationTextsPort {
   of(container: ObservedContainer, uid: PodUid): string;
   forget(uid: PodUid): void;
 }
-
-export type ProbeKind = "liveness" | "readiness" | "startup";
-export type ProbeResult = "success" | "failure" | "unknown";
 
 export interface ProbesPort {
   ensure(pod: IdentifiedPod): void;
@@ -107,6 +110,28 @@ export interface StarterPort {
   removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void>;
 }
 
+/** Gives running containers other resources in place. */
+export interface ResizePort {
+  /** What the container was given; undefined: nobody knows. */
+  givenTo(uid: PodUid, container: ObservedContainer): ContainerResources | undefined;
+  /** What the pod asks for and does not have; undefined: nothing. */
+  pending(uid: PodUid): PendingResize | undefined;
+  /** Resolves when what pods were promised would outlive the agent. */
+  promiseKept(): Promise<void>;
+  /** Raises what the pod's cgroup allows to what its containers were promised, where it is less. */
+  raisePod(pod: IdentifiedPod, resource: ResizableResource): Promise<void>;
+  /** Makes it what they were promised. */
+  lowerPod(pod: IdentifiedPod, resource: ResizableResource): Promise<void>;
+  /** Lets the pod's cgroup follow what its containers have got by starting anew. */
+  followPod(pod: IdentifiedPod): Promise<void>;
+  /** Gives a running container the resources that it is described with here, and notes it. */
+  update(pod: IdentifiedPod, running: ObservedContainer, container: Container, signal: AbortSignal): Promise<void>;
+  /** In bytes; undefined: the pod as a whole has no limit. */
+  podMemoryLimit(pod: IdentifiedPod): bigint | undefined;
+  podMemoryUsage(pod: IdentifiedPod): Promise<bigint>;
+  containerMemoryUsage(running: ObservedContainer, signal: AbortSignal): Promise<bigint>;
+}
+
 export interface KillerPort {
   killContainer(
     request: {
@@ -123,6 +148,7 @@ export interface KillerPort {
       readonly pod: IdentifiedPod | undefined;
       readonly observed: ObservedPod;
       readonly deadline: number;
+      readonly why: string;
       readonly preStopDone: Set<string>;
     },
     signal: AbortSignal,
@@ -142,7 +168,6 @@ export interface PodSetupPort {
 /** What a worker remembers across a restart of the agent. */
 export interface PodCheckpoint {
   readonly status?: PodStatus;
-  readonly allocated?: AllocatedResources;
   readonly crashBackoff?: Readonly<Record<string, { readonly delayMs: number; readonly updatedAt: number }>>;
 }
 

@@ -1,7 +1,8 @@
 import { type IdentifiedPod, isTerminalPhase, type ObservedPod, type PodStatus } from "../../ground/model/index.ts";
+import type { ProbeResult } from "../probes/index.ts";
 import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
-import type { ProbeResult, WorkerPorts } from "./ports.ts";
+import type { WorkerPorts } from "./ports.ts";
 import type { PodWorker } from "./worker.ts";
 
 /** "starting": as wanted, but containers are being started right now, so nothing has ended for good. */
@@ -33,7 +34,11 @@ export async function publishStatus(
     terminationText: (container) => ports.terminationTexts.of(container, uid),
     node: ports.node(),
     now: ports.clock.now(),
-    wantsResize: worker.wantsResize,
+    resize: {
+      pending: ports.resize.pending(uid),
+      givenTo: (running) => ports.resize.givenTo(uid, running),
+      error: worker.resizeError,
+    },
     tornDown: !isWanted,
     sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
   };
@@ -46,11 +51,26 @@ export async function publishStatus(
   // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
   await ports.checkpoints.save(uid, {
     status: kept,
-    allocated: worker.allocated,
     crashBackoff: worker.crashBackoff.snapshot(),
   });
+  const before = input.previous;
   ports.statuses.set(pod, shown);
+  ports.metrics?.resizing(uid, isResizeShown(kept));
+  if (isResizeShown(before) && !isResizeShown(kept) && !isTerminalPhase(kept.phase)) tellOfResize(pod, ports);
   return status;
+}
+
+function isResizeShown(status: PodStatus | undefined): boolean {
+  return status?.conditions?.some(({ type, status }) => type === "PodResizeInProgress" && status === "True") ?? false;
+}
+
+function tellOfResize(pod: IdentifiedPod, { recordEvent }: WorkerPorts): void {
+  const described = (containers: IdentifiedPod["spec"]["containers"] = []) =>
+    containers.map(({ name, resources = {} }) => ({ name, resources }));
+  const { initContainers, containers } = pod.spec;
+  const all = { initContainers: described(initContainers), containers: described(containers) };
+  const message = `Pod resize completed: ${JSON.stringify(all)}`;
+  recordEvent(pod, { type: "Normal", reason: "ResizeCompleted", message });
 }
 
 /** A container without such a probe has nothing to pass. */

@@ -26,3 +26,8 @@ export class StartSlots {
 }
 
 const patienceMs = 2_000;
+
+/** More at once would only make each of them slower: starting is work of the machine's cores. */
+export function startSlotsFor(cpus: number): number {
+  return Math.max(2, cpus * 2);
+}

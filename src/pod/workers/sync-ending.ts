@@ -25,7 +25,8 @@ export async function syncTerminating(
   const present = worker.state.step === "terminating" ? worker.state : state;
   const now = ports.clock.monotonic();
   move(worker, { type: "stopping", now });
-  await kill(worker, { pod: known?.pod, observed, deadline: killDeadlineOf(present, now) }, ports, signal);
+  const why = `its pod ends: ${present.cause}`;
+  await kill(worker, { pod: known?.pod, observed, deadline: killDeadlineOf(present, now), why }, ports, signal);
   const after = await ports.observer.inspect(uid, signal);
   const running = after.containers.filter((container) => container.state === "running");
   if (running.length > 0) {

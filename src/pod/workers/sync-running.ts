@@ -46,7 +46,10 @@ export async function syncRunning(
 
   const plan = makePlan(worker, pod, observed, ports);
   if (state.isPrepared || isIdle(plan)) ports.setup.keep(pod);
-  if (isIdle(plan)) return { type: "idle" };
+  if (isIdle(plan)) {
+    await ports.resize.followPod(pod);
+    return { type: "idle" };
+  }
   if (plan.kills.length > 0 && isKnownFromBefore) {
     // One that ended a while ago fails its probes, too: what nobody has noticed yet must not be taken for a reason to
     // restart it, whatever its restart policy.
@@ -81,6 +84,8 @@ export async function syncRunning(
     return plan.kills.length > 0 ? apply() : whileReporting(worker, pod, ports, signal, apply);
   };
   const failures = await (plan.sandbox.type === "create" ? tools.slots.run(act, signal) : act());
+  // Before anybody is told that a resize is done.
+  await ports.resize.followPod(pod);
   worker.stale = true;
   const after = await observe(worker, pod, ports, signal);
   const ended = isTerminalPhase((await publishStatus(worker, pod, after, "wanted", ports)).phase);
@@ -189,6 +194,7 @@ function makePlan(worker: PodWorker, pod: IdentifiedPod, observed: ObservedPod, 
     pod,
     observed,
     hashOf: ports.hashOf,
+    givenTo: (container) => ports.resize.givenTo(worker.uid, container),
     probes: {
       liveness: (container) => ports.probes.result(worker.uid, container, "liveness"),
       startup: (container) => ports.probes.result(worker.uid, container, "startup"),
@@ -197,7 +203,14 @@ function makePlan(worker: PodWorker, pod: IdentifiedPod, observed: ObservedPod, 
 }
 
 function isIdle(plan: PodPlan): boolean {
-  return !plan.killPod && plan.kills.length === 0 && plan.sandbox.type !== "create" && !startsAnything(plan);
+  if (plan.resizes.length > 0) return false;
+  return (
+    !plan.killPod &&
+    plan.restartAll === undefined &&
+    plan.kills.length === 0 &&
+    plan.sandbox.type !== "create" &&
+    !startsAnything(plan)
+  );
 }
 
 function end(worker: PodWorker, pod: IdentifiedPod, { clock }: WorkerPorts): SyncOutcome {

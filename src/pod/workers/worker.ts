@@ -1,9 +1,15 @@
-import type { Timer } from "../../ground/base/index.ts";
+import type { LinkedSignal, Timer } from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodUid, RetryReason } from "../../ground/model/index.ts";
 import type { WaitingReason } from "../status/index.ts";
-import { type AllocatedResources, allocate, withAllocated } from "./allocated.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
-import { type Ending, newlyOrphaned, newlyRunning, nextState, type PodState, type PodStateEvent } from "./pod-state.ts";
+import {
+  type EndingState,
+  newlyOrphaned,
+  newlyRunning,
+  nextState,
+  type PodState,
+  type PodStateEvent,
+} from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { SandboxPace } from "./sandbox-pace.ts";
 
@@ -13,12 +19,10 @@ export type Worker = PodWorker | OrphanWorker;
 /** Works for a pod that a source wants, or wanted. */
 export interface PodWorker extends WorkerRecords {
   readonly type: "pod";
-  /** As it is run. */
+  /** As it is run, with the resources that it was promised. */
   pod: IdentifiedPod;
-  /** What its containers were promised when it came; `pod` has these resources whatever its source asks for since. */
-  allocated: AllocatedResources;
-  /** Its source asks for other resources than it was promised. */
-  wantsResize: boolean;
+  /** Why the last attempt to give running containers what they were promised did not succeed. */
+  resizeError: string | undefined;
   /** Changed by `move` alone. */
   state: PodState;
 }
@@ -29,7 +33,7 @@ export interface OrphanWorker extends WorkerRecords {
   /** As `fullName` gives it. */
   readonly fullName: string;
   /** Changed by `move` alone. */
-  state: Ending;
+  state: EndingState;
 }
 
 /** What outlives the steps of a pod's life, and the turns of its worker. */
@@ -53,7 +57,7 @@ interface WorkerRecords {
   synced: IdentifiedPod | "unknown" | undefined;
   timer: Timer | undefined;
   /** Cancels the sync in progress when it has become pointless. */
-  interrupt: AbortController | undefined;
+  interrupt: LinkedSignal | undefined;
 }
 
 export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts): PodWorker {
@@ -61,7 +65,8 @@ export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts
   if (checkpoint.status !== undefined) ports.statuses.restore(uid, checkpoint.status);
   return {
     type: "pod",
-    ...promised(pod, checkpoint.allocated),
+    pod,
+    resizeError: undefined,
     state: newlyRunning,
     ...newRecords(uid, new CrashBackoff(ports.crashBackoff, checkpoint.crashBackoff), ports),
   };
@@ -118,16 +123,6 @@ export function cancelTimers(worker: Worker): void {
 
 function deadlineTimerOf({ state }: Worker): Timer | undefined {
   return state.step === "running" ? state.deadlineTimer : undefined;
-}
-
-/** The pod as it is run, given what it was promised before. */
-export function promised(
-  pod: IdentifiedPod,
-  before: AllocatedResources | undefined,
-): Pick<PodWorker, "pod" | "allocated" | "wantsResize"> {
-  const allocated = allocate(pod, before);
-  const asRun = withAllocated(pod, allocated);
-  return { pod: asRun, allocated, wantsResize: asRun !== pod };
 }
 
 /** What a sync asks for next. */

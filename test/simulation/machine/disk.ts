@@ -241,7 +241,15 @@ export class Disk {
       this.#control(inode, data.toString());
       return;
     }
+    if (this.isFull && inode.fileSystem.type === "ext4" && this.#dice.chance(0.5)) {
+      // The last free blocks take a part of it.
+      this.#store(inode, data.subarray(0, this.#dice.whole(0, data.length)), position);
+    }
     this.#requireSpace(inode, "write", path);
+    this.#store(inode, data, position);
+  }
+
+  #store(inode: FileInode, data: Buffer, position: number): void {
     if (position === 0 && data.length >= inode.data.length) this.setData(inode, Buffer.from(data));
     else {
       const length = Math.max(inode.data.length, position + data.length);

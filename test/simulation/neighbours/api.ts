@@ -1,6 +1,5 @@
 import { createECDH, createPrivateKey } from "node:crypto";
 import { Readable } from "node:stream";
-import { ApiError } from "../../../src/beside/localapi/api-error.ts";
 import { Authenticator } from "../../../src/beside/localapi/auth/authenticate.ts";
 import { Authorizer } from "../../../src/beside/localapi/auth/authorize.ts";
 import { TokenSigner } from "../../../src/beside/localapi/auth/tokens.ts";
@@ -17,6 +16,7 @@ import { createObject } from "../../../src/beside/localapi/rest/create.ts";
 import { type DeleteOptions, deleteObject } from "../../../src/beside/localapi/rest/delete.ts";
 import type { World } from "../../../src/beside/localapi/rest/world.ts";
 import { specialHandlers } from "../../../src/beside/localapi/special/index.ts";
+import { StatusError } from "../../../src/beside/localapi/status-error.ts";
 import { type Change, Store } from "../../../src/beside/localapi/store/store.ts";
 import { strategyOf } from "../../../src/beside/localapi/strategies/index.ts";
 import { ConnectionError, type HttpRequest, type HttpResponse } from "../../../src/connections/kube/transport/http.ts";
@@ -201,7 +201,7 @@ export class ApiNeighbour {
         clientLeft: () => left.signal,
       });
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof StatusError)) throw error;
       reply = { type: "json", code: error.code, body: error.status() };
     }
     if (request.method !== "GET") {

@@ -35,6 +35,8 @@ export class RuntimeNeighbour {
   /** Told of every call that reaches the runtime, before it is carried out and when it has been. */
   onCall: (caller: Caller) => void = () => {};
   onDone: (caller: Caller, answer: unknown) => void = () => {};
+  /** Told of every call that is never answered. */
+  onHung: (caller: Caller) => void = () => {};
   readonly #machine: Machine;
   readonly #trace: Trace;
   readonly #dice: Dice;
@@ -95,6 +97,7 @@ export class RuntimeNeighbour {
         }
         if (fate === "hung") {
           this.#trace.add("fault", `runtime never answers ${operation}`);
+          this.onHung(caller);
           return;
         }
         if (ending.signal.aborted) return;

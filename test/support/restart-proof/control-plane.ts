@@ -6,7 +6,7 @@ import { run } from "../../../src/beside/cli/machine/index.ts";
 import { eventually } from "../agent.ts";
 import { adminClients } from "../cluster-pods.ts";
 import type { TestContainerd } from "../containerd.ts";
-import { freePort } from "../daemon.ts";
+import { freePort } from "../free-port.ts";
 
 export const nodeName = "test-node";
 

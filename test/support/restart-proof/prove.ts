@@ -10,7 +10,7 @@ import type { Pod } from "../../../src/ground/model/index.ts";
 import { eventually, isReady, TestAgent } from "../agent.ts";
 import { adminClients } from "../cluster-pods.ts";
 import { startContainerd, type TestContainerd } from "../containerd.ts";
-import { freePort } from "../daemon.ts";
+import { freePort } from "../free-port.ts";
 import { ServingStatus, serveHealth } from "../grpc-health.ts";
 import { Outage } from "../outage.ts";
 import { seededRandom } from "../seeded-random.ts";

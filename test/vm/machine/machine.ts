@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../../src/ground/base/index.ts";
-import { freePort } from "../../support/daemon.ts";
+import { freePort } from "../../support/free-port.ts";
 import { type Accelerator, findAccelerator } from "./accelerator.ts";
 import { type Base, ensureBase, imageArchive } from "./base.ts";
 import { type CommandResult, NoAnswerError, runInGuest } from "./command-line.ts";

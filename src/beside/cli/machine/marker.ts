@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, readdir, rm } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { parse } from "node:path";
-import { savePrivateFile } from "../../../ground/base/index.ts";
-import { readIfPresent } from "./files.ts";
+import { ifThere, savePrivateFile } from "../../../ground/base/index.ts";
 import type { MachineLayout } from "./layout.ts";
 
 /** What a machine remembers about itself. Its presence is also the leave to delete the directory. */
@@ -17,7 +16,7 @@ export type MachineRuntime =
   | { readonly type: "external"; readonly endpoint: string };
 
 export async function readMarker(layout: MachineLayout): Promise<MachineMarker | undefined> {
-  const text = await readIfPresent(layout.markerFile);
+  const text = await ifThere(readFile(layout.markerFile, "utf8"));
   // A marker without content was begun by a version that could be interrupted there, before it made anything else.
   if (text === undefined || text.trim() === "") return undefined;
   const marker = parsed(text);
@@ -53,7 +52,7 @@ export async function claimStateDir(layout: MachineLayout, runtime: MachineRunti
   const own = `${layout.markerFile}.${randomUUID()}`;
   await savePrivateFile(own, `${JSON.stringify(marker)}\n`);
   try {
-    if ((await readIfPresent(layout.markerFile))?.trim() === "") await rm(layout.markerFile);
+    if ((await ifThere(readFile(layout.markerFile, "utf8")))?.trim() === "") await rm(layout.markerFile);
     await link(own, layout.markerFile);
   } finally {
     await rm(own);

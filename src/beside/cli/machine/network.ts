@@ -1,8 +1,8 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { ifThere } from "../../../ground/base/index.ts";
 import { CommandError, run } from "./command.ts";
-import { listDir } from "./files.ts";
 import { removalScript } from "./iptables.ts";
 import type { MachineLayout } from "./layout.ts";
 
@@ -12,7 +12,8 @@ const cniResultsDir = "/var/lib/cni/results";
 
 /** Where this machine has the CNI plugins. */
 export async function findCniPlugins(): Promise<string> {
-  for (const directory of cniPluginDirs) if ((await listDir(directory)).includes("bridge")) return directory;
+  for (const directory of cniPluginDirs)
+    if ((await ifThere(readdir(directory), [])).includes("bridge")) return directory;
   throw new Error(
     `no CNI plugins: looked in ${cniPluginDirs.join(", ")}; install them with "apt-get install containernetworking-plugins"`,
   );
@@ -93,7 +94,7 @@ export async function removeNetwork(layout: MachineLayout): Promise<void> {
 
 async function removeInterfaces(bridge: string): Promise<void> {
   // The kernel removes a dead pod's interface some time later; by then the bridge's name may be in use again.
-  for (const port of await listDir(`/sys/class/net/${bridge}/brif`)) {
+  for (const port of await ifThere(readdir(`/sys/class/net/${bridge}/brif`), [])) {
     await run("ip", ["link", "delete", port]).catch(ignoreAbsentLink);
   }
   await run("ip", ["link", "delete", bridge]).catch(ignoreAbsentLink);
@@ -118,7 +119,7 @@ async function removeRules(family: string, network: string): Promise<void> {
 }
 
 async function removeCachedResults(network: string): Promise<void> {
-  const names = await listDir(cniResultsDir);
+  const names = await ifThere(readdir(cniResultsDir), []);
   const prefix = `${network}-`;
   const ids = names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length).split("-")[0]);
   // The loopback interface of the same pods is cached under a name that all networks share.

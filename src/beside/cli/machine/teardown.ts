@@ -1,9 +1,8 @@
-import { readlink, rm, unlink } from "node:fs/promises";
+import { readdir, readFile, readlink, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { aFewAtOnce, type Clock, hasCode, mapAtMost, never } from "../../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, hasCode, ifThere, mapAtMost, never } from "../../../ground/base/index.ts";
 import { cgroupPids, removeCgroup } from "./cgroups.ts";
 import { criRemoveSandbox, criSandboxes } from "./cri-calls.ts";
-import { listDir, readIfPresent } from "./files.ts";
 import type { MachineLayout } from "./layout.ts";
 import { readMarker } from "./marker.ts";
 import { unmountBelow } from "./mounts.ts";
@@ -62,7 +61,7 @@ export async function removeMachine(layout: MachineLayout, settings: TeardownSet
  * cgroups lie below the machine's own and go with it.
  */
 async function removeExternalPods(layout: MachineLayout, endpoint: string, clock: Clock): Promise<void> {
-  const ours = new Set(await listDir(join(layout.agentRoot, "pods")));
+  const ours = new Set(await ifThere(readdir(join(layout.agentRoot, "pods")), []));
   for (const { id, podUid } of await criSandboxes(endpoint, clock)) {
     if (ours.has(podUid)) await criRemoveSandbox(endpoint, id, clock);
   }
@@ -97,16 +96,16 @@ async function endContainers(
 async function readContainers(layout: MachineLayout): Promise<readonly Container[]> {
   const tasks = join(layout.containerdRun, "io.containerd.runtime.v2.task");
   const containers: Container[] = [];
-  for (const namespace of await listDir(tasks)) {
-    for (const id of await listDir(join(tasks, namespace)))
+  for (const namespace of await ifThere(readdir(tasks), [])) {
+    for (const id of await ifThere(readdir(join(tasks, namespace)), []))
       containers.push(await readBundle(join(tasks, namespace, id)));
   }
   return containers;
 }
 
 async function readBundle(bundle: string): Promise<Container> {
-  const spec: unknown = JSON.parse((await readIfPresent(join(bundle, "config.json"))) || "{}");
-  const address = await readIfPresent(join(bundle, "address"));
+  const spec: unknown = JSON.parse((await ifThere(readFile(join(bundle, "config.json"), "utf8"))) || "{}");
+  const address = await ifThere(readFile(join(bundle, "address"), "utf8"));
   return {
     cgroup: cgroupOf(spec),
     shimSocket: address?.startsWith("unix:///run/") ? address.slice("unix://".length).trim() : undefined,
@@ -123,7 +122,7 @@ function cgroupOf(spec: unknown): string | undefined {
 
 /** Removes the marker last: as long as there is anything else, a next try must know the directory as ours. */
 async function removeStateDir(layout: MachineLayout): Promise<void> {
-  for (const name of await listDir(layout.stateDir)) {
+  for (const name of await ifThere(readdir(layout.stateDir), [])) {
     const path = join(layout.stateDir, name);
     if (path !== layout.markerFile) await removeAll(path);
   }
@@ -143,7 +142,7 @@ async function removeAll(path: string): Promise<void> {
 
 /** The agent's links from the directory that log collectors read; ours point into the state directory. */
 async function removeLogLinks(podLogsDir: string): Promise<void> {
-  for (const name of await listDir(containerLogLinks)) {
+  for (const name of await ifThere(readdir(containerLogLinks), [])) {
     const link = join(containerLogLinks, name);
     const target = await readlink(link).catch(() => "");
     if (target.startsWith(`${podLogsDir}/`)) await unlink(link);

@@ -1,9 +1,9 @@
 import { apiReferences, configMirrorAnnotation, jsonEqual, type PodSpec } from "../../../ground/model/index.ts";
-import { forbidden } from "../api-error.ts";
 import { listAt, objectAt, stringAt } from "../json.ts";
 import { nodes, persistentVolumeClaims, pods, resourceSlices } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { User, World } from "../rest/world.ts";
+import { forbidden } from "../status-error.ts";
 
 /** The node's name when a node is calling. */
 export function nodeOf(user: User): string | undefined {

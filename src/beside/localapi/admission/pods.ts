@@ -1,9 +1,9 @@
 import { configMirrorAnnotation, type Pod } from "../../../ground/model/index.ts";
-import { forbidden } from "../api-error.ts";
 import { objectAt, stringAt } from "../json.ts";
 import { pods, priorityClasses, runtimeClasses } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { World, WriteOptions } from "../rest/world.ts";
+import { forbidden } from "../status-error.ts";
 import { nodeMayCreate } from "./node-restriction.ts";
 import { withServiceAccount } from "./service-account.ts";
 

@@ -1,9 +1,9 @@
 import type { Container, Pod, ServiceAccount } from "../../../ground/model/index.ts";
-import { forbidden } from "../api-error.ts";
 import { pods, serviceAccounts } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { randomSuffix } from "../rest/names.ts";
 import type { World } from "../rest/world.ts";
+import { forbidden } from "../status-error.ts";
 
 type PodSpec = NonNullable<Pod["spec"]>;
 

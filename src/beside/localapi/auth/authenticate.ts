@@ -1,13 +1,13 @@
 import type { Clock } from "../../../ground/base/index.ts";
-import { ApiError } from "../api-error.ts";
 import { type Kind, nodes, pods, secrets, serviceAccounts } from "../kinds/index.ts";
 import { keyOf } from "../object.ts";
 import type { User } from "../rest/world.ts";
+import { StatusError } from "../status-error.ts";
 import type { Store } from "../store/store.ts";
 import type { ObjectIdentity, TokenClaims, TokenSigner } from "./tokens.ts";
 
 /** What a connection and a request say about who is calling. */
-export interface Credentials {
+export interface ShownCredentials {
   /** From a client certificate that this server's authority signed. */
   readonly certificate?: CertificateIdentity;
   readonly authorization?: string;
@@ -44,7 +44,7 @@ export class Authenticator {
   }
 
   /** Who is calling. A credential that is wrong is refused, never taken for none. */
-  authenticate({ certificate, authorization }: Credentials): User {
+  authenticate({ certificate, authorization }: ShownCredentials): User {
     if (certificate !== undefined && certificate.commonName !== "") {
       if (this.#parts.clock.now() > certificate.expiresAtMs) throw unauthorized();
       return authenticated({ name: certificate.commonName, groups: certificate.organizations });
@@ -83,8 +83,8 @@ export class Authenticator {
   }
 }
 
-function unauthorized(): ApiError {
-  return new ApiError(401, "Unauthorized", "Unauthorized");
+function unauthorized(): StatusError {
+  return new StatusError(401, "Unauthorized", "Unauthorized");
 }
 
 function authenticated(user: User): User {

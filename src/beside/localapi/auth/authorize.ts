@@ -1,6 +1,6 @@
 import { goQuote } from "../../../ground/base/index.ts";
-import { ApiError } from "../api-error.ts";
 import type { User } from "../rest/world.ts";
+import { StatusError } from "../status-error.ts";
 import type { Store } from "../store/store.ts";
 import { NodeAuthorizer } from "./node-authorizer.ts";
 
@@ -89,11 +89,11 @@ function resourceName({ resource, group, subresource }: Attributes & { type: "re
   return `${resource}${group === "" ? "" : `.${group}`}${subresource === "" ? "" : `/${subresource}`}`;
 }
 
-function refusal(user: User, attributes: Attributes, reason: string): ApiError {
+function refusal(user: User, attributes: Attributes, reason: string): StatusError {
   const who = `User ${goQuote(user.name)} cannot ${attributes.verb}`;
   const why = reason === "" ? "" : `: ${reason}`;
   if (attributes.type === "path") {
-    return new ApiError(403, "Forbidden", `forbidden: ${who} path ${goQuote(attributes.path)}${why}`, {});
+    return new StatusError(403, "Forbidden", `forbidden: ${who} path ${goQuote(attributes.path)}${why}`, {});
   }
   const { group, resource, subresource, namespace, name } = attributes;
   const full = subresource === "" ? resource : `${resource}/${subresource}`;
@@ -101,5 +101,5 @@ function refusal(user: User, attributes: Attributes, reason: string): ApiError {
   const subject = `${group === "" ? resource : `${resource}.${group}`}${name === "" ? "" : ` ${goQuote(name)}`}`;
   const message = `${subject} is forbidden: ${who} resource ${goQuote(full)} in API group ${goQuote(group)} ${where}${why}`;
   const details = { ...(name !== "" && { name }), ...(group !== "" && { group }), kind: resource };
-  return new ApiError(403, "Forbidden", message, details);
+  return new StatusError(403, "Forbidden", message, details);
 }

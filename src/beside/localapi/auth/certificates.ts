@@ -11,7 +11,7 @@ export interface CertificateSubject {
   readonly organizations?: readonly string[];
 }
 
-export interface SigningRequest extends Required<CertificateSubject> {
+export interface CertificateToSign extends Required<CertificateSubject> {
   readonly alternativeNames: readonly { readonly type: string; readonly value: string }[];
 }
 
@@ -88,7 +88,7 @@ export class CertificateAuthority implements KeyPair {
   }
 
   /** What a signing request asks for; undefined when it is malformed or not signed by its own key. */
-  static async readRequest(requestPem: string): Promise<SigningRequest | undefined> {
+  static async readRequest(requestPem: string): Promise<CertificateToSign | undefined> {
     const x509 = await loadLibrary();
     try {
       const request = new x509.Pkcs10CertificateRequest(requestPem);

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { type Logger, messageOf, type TaskScope, table } from "../../../ground/base/index.ts";
 import { apiTime, type CertificateSigningRequest, jsonEqual } from "../../../ground/model/index.ts";
-import { CertificateAuthority, type SigningRequest } from "../auth/certificates.ts";
+import { CertificateAuthority, type CertificateToSign } from "../auth/certificates.ts";
 import { canonicalHost, isProxyable } from "../hosts.ts";
 import { listAt, stringAt } from "../json.ts";
 import { certificateSigningRequests, nodes } from "../kinds/index.ts";
@@ -99,7 +99,11 @@ async function decide(parts: SignerParts, object: ApiObject): Promise<void> {
 }
 
 /** A node asks for itself, or a newcomer asks to become a node. */
-function isKubeletForItself(parts: SignerParts, { spec }: CertificateSigningRequest, request: SigningRequest): boolean {
+function isKubeletForItself(
+  parts: SignerParts,
+  { spec }: CertificateSigningRequest,
+  request: CertificateToSign,
+): boolean {
   const { commonName, organizations, alternativeNames } = request;
   const isNode =
     commonName.startsWith("system:node:") && organizations.length === 1 && organizations[0] === "system:nodes";
@@ -118,7 +122,7 @@ function isKubeletForItself(parts: SignerParts, { spec }: CertificateSigningRequ
  * A node may serve under the addresses its Node tells. As it tells those itself, it gets none that this server or another
  * node is reached by: who else's name is wanted waits for a person.
  */
-function areOwnNames({ world, ownHosts }: SignerParts, { commonName, alternativeNames }: SigningRequest): boolean {
+function areOwnNames({ world, ownHosts }: SignerParts, { commonName, alternativeNames }: CertificateToSign): boolean {
   const name = commonName.slice("system:node:".length);
   const own = new Set(addressesOf(world.store.get(nodes.storage, name)));
   const others = new Set<string>();

@@ -1,5 +1,4 @@
-import { noSuchPath } from "../api-error.ts";
-import type { Authenticator, Credentials } from "../auth/authenticate.ts";
+import type { Authenticator, ShownCredentials } from "../auth/authenticate.ts";
 import type { Attributes, Authorizer } from "../auth/authorize.ts";
 import { servedGroups } from "../discovery/served.ts";
 import { kindByPath } from "../kinds/index.ts";
@@ -7,8 +6,9 @@ import { proxyTarget } from "../proxy/handlers.ts";
 import { containerTarget, type ProxyTarget } from "../proxy/target.ts";
 import type { User, World } from "../rest/world.ts";
 import { parseFieldRequirements } from "../selectors/field-selector.ts";
+import { noSuchPath } from "../status-error.ts";
 import { parseBody, readBody } from "./body.ts";
-import { type Reply, text } from "./reply.ts";
+import { plainText, type Reply } from "./reply.ts";
 import { type PathRequest, type ResourceRequest, requestInfo } from "./request-info.ts";
 import { handleResource, type ResourceCall } from "./resource-handler.ts";
 
@@ -18,7 +18,7 @@ export interface ApiRequest {
   readonly url: URL;
   readonly contentType: string;
   readonly accept: string;
-  readonly credentials: Credentials;
+  readonly credentials: ShownCredentials;
   readonly stream: AsyncIterable<unknown>;
   /** Sends a warning along with the answer. */
   warn(message: string): void;
@@ -75,7 +75,7 @@ export class Api {
     authorizer.require(user, attributesOf(info, url.searchParams));
     if (info.type === "path") {
       const reply = this.#parts.handlePath(info, request);
-      return reply ?? text("404 page not found\n", 404);
+      return reply ?? plainText("404 page not found\n", 404);
     }
     const reply = await this.#serveResource(info, request, user);
     if (!["get", "list", "watch"].includes(info.verb)) await world.store.flushed();
@@ -126,7 +126,7 @@ export class Api {
     if (handler !== undefined) return await handler(call, world);
     const kind = kindByPath(group, version, resource);
     if (!servedGroups.some((served) => served.group === group && served.version === version)) {
-      return text("404 page not found\n", 404);
+      return plainText("404 page not found\n", 404);
     }
     if (kind === undefined || info.rest !== "") throw noSuchPath();
     if (subresource !== "" && !kind.subresources.some(({ name }) => name === subresource)) throw noSuchPath();

@@ -1,7 +1,7 @@
 import { messageOf } from "../../../ground/base/index.ts";
 import { decodeYaml } from "../../../ground/model/index.ts";
-import { ApiError, badRequest } from "../api-error.ts";
 import { isObject } from "../json.ts";
+import { badRequest, StatusError } from "../status-error.ts";
 
 // Objects may be at most 1.5 MB in etcd; requests are cut off at twice that.
 const maxBytes = 3 * 1024 * 1024;
@@ -14,13 +14,13 @@ export async function readBody(stream: AsyncIterable<unknown>): Promise<Buffer> 
       if (!Buffer.isBuffer(chunk)) continue;
       size += chunk.length;
       if (size > maxBytes) {
-        throw new ApiError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
+        throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
       }
       chunks.push(chunk);
     }
   } catch (error) {
     // A client that leaves is no fault of the server's, and nobody reads this.
-    throw error instanceof ApiError ? error : badRequest(`the body of the request broke off: ${messageOf(error)}`);
+    throw error instanceof StatusError ? error : badRequest(`the body of the request broke off: ${messageOf(error)}`);
   }
   return Buffer.concat(chunks);
 }
@@ -45,7 +45,7 @@ function parseJson(text: string): unknown {
   try {
     return withoutReachingOut(text, JSON.parse(text));
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (error instanceof StatusError) throw error;
     throw badRequest(`the body of the request is not JSON: ${messageOf(error)}`);
   }
 }
@@ -73,7 +73,7 @@ function requireShallow(text: string): void {
   }
 }
 
-function tooDeep(): ApiError {
+function tooDeep(): StatusError {
   return badRequest(`the body of the request has more than ${mostLevels} levels`);
 }
 
@@ -99,7 +99,7 @@ async function parseYaml(text: string): Promise<unknown> {
     if (hasForbiddenField(value, 0)) throw badRequest("no field may be named __proto__");
     return value;
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (error instanceof StatusError) throw error;
     throw badRequest(`the body of the request is not YAML: ${messageOf(error)}`);
   }
 }

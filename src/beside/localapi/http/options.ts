@@ -1,8 +1,8 @@
 import { ProblemList } from "../../../ground/model/index.ts";
-import { type ApiError, invalid } from "../api-error.ts";
 import { isObject, objectAt } from "../json.ts";
 import type { DeleteOptions } from "../rest/delete.ts";
 import type { User, WriteOptions } from "../rest/world.ts";
+import { invalid, type StatusError } from "../status-error.ts";
 
 export function writeOptions(user: User, query: URLSearchParams, warn: (message: string) => void): WriteOptions {
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
@@ -24,7 +24,7 @@ function unknownFieldsOf(fieldValidation: string | null): WriteOptions["unknownF
   }
 }
 
-function unsupported(field: string, found: unknown, supported: readonly string[]): ApiError {
+function unsupported(field: string, found: unknown, supported: readonly string[]): StatusError {
   const problems = new ProblemList();
   problems.unsupported(field, found, supported);
   return invalid({ group: "meta.k8s.io", kind: "CreateOptions", plural: "" }, "", problems.problems);

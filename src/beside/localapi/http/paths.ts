@@ -2,7 +2,7 @@ import type { TokenSigner } from "../auth/tokens.ts";
 import { discover } from "../discovery/discovery.ts";
 import { openApi } from "../openapi/openapi.ts";
 import type { ApiRequest } from "./api.ts";
-import { json, type Reply, text } from "./reply.ts";
+import { json, plainText, type Reply } from "./reply.ts";
 import type { PathRequest } from "./request-info.ts";
 
 const version = {
@@ -28,7 +28,7 @@ export function pathHandler(signer: TokenSigner): (path: PathRequest, request: A
       case "/healthz":
       case "/livez":
       case "/readyz":
-        return text("ok");
+        return plainText("ok");
       case "/version":
       case "/version/":
         return json(version);

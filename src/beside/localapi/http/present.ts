@@ -3,7 +3,7 @@ import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Page } from "../rest/list.ts";
 import type { WatchEvent } from "../rest/watch.ts";
-import { type IncludedObject, table, wantsMetadata, wantsTable } from "../tables/table.ts";
+import { type IncludedObject, tableOf, wantsMetadata, wantsTable } from "../tables/table.ts";
 
 /** Turns objects as they are stored into what a client asked to see of them. */
 export class Presenter {
@@ -25,12 +25,12 @@ export class Presenter {
 
   object(object: ApiObject): JsonObject {
     if (!this.#asTable) return this.#shown(object);
-    return this.#table([object], { resourceVersion: object.metadata.resourceVersion });
+    return this.#tableOf([object], { resourceVersion: object.metadata.resourceVersion });
   }
 
   list(page: Page): JsonObject {
     const metadata = listMetadata(page);
-    if (this.#asTable) return this.#table(page.items, metadata);
+    if (this.#asTable) return this.#tableOf(page.items, metadata);
     const items = page.items.map((object) => {
       // The list says of what kind its items are.
       const { apiVersion, kind, ...rest } = this.#shown(object);
@@ -51,7 +51,7 @@ export class Presenter {
       resourceVersion: metadata.resourceVersion,
       ...(event.type === "BOOKMARK" && { annotations }),
     };
-    return { type: event.type, object: this.#table(objects, tableMetadata) };
+    return { type: event.type, object: this.#tableOf(objects, tableMetadata) };
   }
 
   #shown(object: ApiObject): ApiObject {
@@ -60,10 +60,10 @@ export class Presenter {
   }
 
   /** The columns are told once; the tables of later events do without. */
-  #table(objects: readonly ApiObject[], metadata: JsonObject): JsonObject {
+  #tableOf(objects: readonly ApiObject[], metadata: JsonObject): JsonObject {
     const withColumns = !this.#hasSentColumns;
     this.#hasSentColumns = true;
-    return table(this.#kind, objects, metadata, { include: this.#include, withColumns, nowMs: this.#nowMs() });
+    return tableOf(this.#kind, objects, metadata, { include: this.#include, withColumns, nowMs: this.#nowMs() });
   }
 }
 

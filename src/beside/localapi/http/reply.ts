@@ -15,6 +15,6 @@ export function json(body: JsonObject, code = 200): Reply {
   return { type: "json", code, body };
 }
 
-export function text(body: string, code = 200): Reply {
+export function plainText(body: string, code = 200): Reply {
   return { type: "text", code, text: body };
 }

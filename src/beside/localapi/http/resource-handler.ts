@@ -1,20 +1,20 @@
-import { methodNotAllowed } from "../api-error.ts";
 import type { JsonObject } from "../json.ts";
 import { readApplier } from "../rest/apply.ts";
 import { createObject } from "../rest/create.ts";
 import { type Deletion, deleteObject } from "../rest/delete.ts";
-import { getObject, listObjects, matcherOf } from "../rest/list.ts";
+import { listObjects, matcherOf, readObject } from "../rest/list.ts";
 import { applyObject, patchObject, patchTypeOf } from "../rest/patch.ts";
 import { unmetExpectation } from "../rest/unmet.ts";
-import { replaceObject, type Target, type Written } from "../rest/update.ts";
+import { replaceObject, type WriteTarget, type Written } from "../rest/update.ts";
 import { readWatchRequest, startWatch } from "../rest/watch.ts";
 import type { User, World, WriteOptions } from "../rest/world.ts";
+import { methodNotAllowed } from "../status-error.ts";
 import { readDeleteOptions, writeOptions } from "./options.ts";
 import { Presenter } from "./present.ts";
 import { json, type Reply } from "./reply.ts";
 
 /** A request for objects of a kind, authenticated and authorized. */
-export interface ResourceCall extends Target {
+export interface ResourceCall extends WriteTarget {
   readonly verb: string;
   readonly query: URLSearchParams;
   readonly contentType: string;
@@ -35,7 +35,7 @@ export async function handleResource(world: World, call: ResourceCall): Promise<
   };
   switch (verb) {
     case "get":
-      return json(presenter.object(getObject(world, kind, namespace, name, query.get("resourceVersion"))));
+      return json(presenter.object(readObject(world, kind, namespace, name, query.get("resourceVersion"))));
     case "list":
       return json(presenter.list(listObjects(world, kind, namespace, query)));
     case "watch":

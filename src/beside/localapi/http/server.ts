@@ -9,11 +9,11 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { type Logger, messageOf } from "../../../ground/base/index.ts";
-import { ApiError } from "../api-error.ts";
-import type { Credentials } from "../auth/authenticate.ts";
+import type { ShownCredentials } from "../auth/authenticate.ts";
 import type { KeyPair } from "../auth/certificates.ts";
-import { refuse, splice } from "../proxy/splice.ts";
+import { refuse, spliceToTarget } from "../proxy/splice.ts";
 import { refuseUntranslated } from "../proxy/websocket.ts";
+import { StatusError } from "../status-error.ts";
 import type { Api, ApiRequest } from "./api.ts";
 import { certificateOf } from "./credentials.ts";
 import type { Reply } from "./reply.ts";
@@ -109,9 +109,9 @@ export class ApiHttpServer {
         credentials: credentialsOf(request.socket as TLSSocket, request.headers.authorization),
       });
       refuseUntranslated(request);
-      await splice(request, socket, head, target, identity);
+      await spliceToTarget(request, socket, head, target, identity);
     } catch (error) {
-      if (!(error instanceof ApiError)) this.#log.error("A stream failed", error, { path: request.url });
+      if (!(error instanceof StatusError)) this.#log.error("A stream failed", error, { path: request.url });
       refuse(socket, error);
     }
   }
@@ -171,7 +171,7 @@ function fittingWarnings(warnings: readonly string[]): readonly string[] {
   return lines;
 }
 
-function credentialsOf(socket: TLSSocket, authorization: string | undefined): Credentials {
+function credentialsOf(socket: TLSSocket, authorization: string | undefined): ShownCredentials {
   const certificate = certificateOf(socket);
   return { ...(certificate !== undefined && { certificate }), ...(authorization !== undefined && { authorization }) };
 }
@@ -205,8 +205,8 @@ function socketOf(request: Http2ServerRequest): TLSSocket {
 }
 
 function errorReply(error: unknown, request: Http2ServerRequest, log: Logger): Reply {
-  if (error instanceof ApiError) return { type: "json", code: error.code, body: error.status() };
+  if (error instanceof StatusError) return { type: "json", code: error.code, body: error.status() };
   log.error("A request failed", error, { method: request.method, path: request.url });
-  const failure = new ApiError(500, "InternalError", `Internal error occurred: ${messageOf(error)}`);
+  const failure = new StatusError(500, "InternalError", `Internal error occurred: ${messageOf(error)}`);
   return { type: "json", code: 500, body: failure.status() };
 }

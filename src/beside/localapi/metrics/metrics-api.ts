@@ -1,6 +1,5 @@
 import { mapAtMost, withDeadline } from "../../../ground/base/index.ts";
 import { apiTime } from "../../../ground/model/index.ts";
-import { methodNotAllowed, notFound, type Subject } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
 import { json, type Reply } from "../http/reply.ts";
@@ -11,6 +10,7 @@ import { forward, readUpTo } from "../proxy/forward.ts";
 import { kubeletTarget } from "../proxy/target.ts";
 import { matcherOf } from "../rest/list.ts";
 import type { World } from "../rest/world.ts";
+import { methodNotAllowed, notFound, type Subject } from "../status-error.ts";
 import { nodeUsage, podUsages } from "./usage.ts";
 
 const apiVersion = "metrics.k8s.io/v1beta1";

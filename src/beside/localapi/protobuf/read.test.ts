@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { ApiError } from "../api-error.ts";
+import { StatusError } from "../status-error.ts";
 import { readProtobuf } from "./read.ts";
 
 type Fill = (writer: BinaryWriter) => BinaryWriter;
@@ -121,7 +121,7 @@ for (const { title, body, wanted } of [
   test(`a body ${title} is refused as a bad request`, () => {
     assert.throws(
       () => readProtobuf(body),
-      (error) => error instanceof ApiError && error.code === 400 && wanted.test(error.message),
+      (error) => error instanceof StatusError && error.code === 400 && wanted.test(error.message),
     );
   });
 }

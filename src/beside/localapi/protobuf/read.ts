@@ -1,9 +1,9 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { messageOf, table } from "../../../ground/base/index.ts";
-import { ApiError, badRequest } from "../api-error.ts";
 import { wireTable } from "../gen/wire.ts";
 import type { JsonObject } from "../json.ts";
 import { type FieldSchema, type FieldType, schemaOf } from "../schema/schema.ts";
+import { badRequest, StatusError } from "../status-error.ts";
 
 /** Precedes every object that is sent in protobuf. */
 const mark = Buffer.from("k8s\0");
@@ -18,12 +18,12 @@ export function readProtobuf(body: Buffer): JsonObject {
     if (type === undefined) throw unknownKind(apiVersion, kind);
     return { apiVersion, kind, ...readMessage(new BinaryReader(raw), raw.length, type) };
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (error instanceof StatusError) throw error;
     throw badRequest(`the body of the request is not protobuf: ${messageOf(error)}`);
   }
 }
 
-function unknownKind(apiVersion: string, kind: string): ApiError {
+function unknownKind(apiVersion: string, kind: string): StatusError {
   return badRequest(
     `no kind "${kind}" is registered for version "${apiVersion}" in what this server reads as protobuf`,
   );

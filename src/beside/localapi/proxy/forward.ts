@@ -4,9 +4,9 @@ import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline } from "node:stream";
 import { messageOf, systemNames } from "../../../ground/base/index.ts";
-import { ApiError, badRequest } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import { isProxyable } from "../hosts.ts";
+import { badRequest, StatusError } from "../status-error.ts";
 import type { ProxyTarget } from "./target.ts";
 
 export interface ForwardedRequest {
@@ -73,8 +73,8 @@ export async function forward(
   }
 }
 
-export function unreachable({ protocol, host, port, path }: ProxyTarget, error: unknown): ApiError {
-  return new ApiError(500, "", `Get "${protocol}//${host}:${port}${path}": ${messageOf(error)}`);
+export function unreachable({ protocol, host, port, path }: ProxyTarget, error: unknown): StatusError {
+  return new StatusError(500, "", `Get "${protocol}//${host}:${port}${path}": ${messageOf(error)}`);
 }
 
 /** What was answered, up to so many bytes: who answers may be a pod. */

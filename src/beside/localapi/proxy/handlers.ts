@@ -1,9 +1,9 @@
-import { ApiError, badRequest } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
-import { type Reply, text } from "../http/reply.ts";
+import { plainText, type Reply } from "../http/reply.ts";
 import { pods } from "../kinds/index.ts";
 import type { World } from "../rest/world.ts";
+import { badRequest, StatusError } from "../status-error.ts";
 import { forward, readUpTo } from "./forward.ts";
 import { containerTarget, nodeTarget, type ProxyTarget, podTarget } from "./target.ts";
 
@@ -14,7 +14,7 @@ const mostErrorBytes = 64 * 1024;
 export function podLogs(identity: KeyPair): SpecialHandler {
   return async (call, world) => {
     const target = containerTarget(world, call.namespace, call.name, "log", call.query);
-    if (target === undefined) return text("");
+    if (target === undefined) return plainText("");
     const response = await forward(target, { method: "GET", headers: {} }, identity, call.clientLeft());
     const code = response.statusCode ?? 500;
     if (code >= 200 && code < 300) return { type: "stream", code, contentType: "text/plain", body: response };
@@ -22,12 +22,12 @@ export function podLogs(identity: KeyPair): SpecialHandler {
   };
 }
 
-function failedLog(code: number, message: string, name: string): ApiError {
+function failedLog(code: number, message: string, name: string): StatusError {
   if (code === 400) return badRequest(message);
-  if (code === 500) return new ApiError(500, "InternalError", `Internal error occurred: ${message}`);
+  if (code === 500) return new StatusError(500, "InternalError", `Internal error occurred: ${message}`);
   const reason = code === 404 ? "NotFound" : code === 403 ? "Forbidden" : "";
   const details = { name, kind: pods.plural, causes: [{ reason: "UnexpectedServerResponse", message }] };
-  return new ApiError(code, reason, message, details);
+  return new StatusError(code, reason, message, details);
 }
 
 /** Any request to nodes/NAME/proxy or pods/NAME/proxy goes to the kubelet or the pod as it is. */

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { type Duplex, pipeline } from "node:stream";
 import { messageOf } from "../../../ground/base/index.ts";
-import { ApiError } from "../api-error.ts";
 import type { KeyPair } from "../auth/certificates.ts";
+import { StatusError } from "../status-error.ts";
 import { callTarget, unreachable } from "./forward.ts";
 import type { ProxyTarget } from "./target.ts";
 
@@ -11,7 +11,7 @@ import type { ProxyTarget } from "./target.ts";
 const answerWithinMs = 60_000;
 
 /** Joins a client that wants to change protocols with the target, byte for byte once both agree. */
-export async function splice(
+export async function spliceToTarget(
   request: IncomingMessage,
   client: Duplex,
   head: Buffer,
@@ -47,7 +47,7 @@ export async function splice(
 
 /** Ends a connection that was to change protocols with an ordinary answer. */
 export function refuse(client: Duplex, error: unknown): void {
-  const failure = error instanceof ApiError ? error : new ApiError(500, "InternalError", messageOf(error));
+  const failure = error instanceof StatusError ? error : new StatusError(500, "InternalError", messageOf(error));
   const body = JSON.stringify(failure.status());
   const head = `HTTP/1.1 ${failure.code} ${failure.reason || "Error"}\r\ncontent-type: application/json\r\n`;
   client.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);

@@ -1,9 +1,9 @@
 import { goQuote, table } from "../../../ground/base/index.ts";
 import type { Node, Pod } from "../../../ground/model/index.ts";
-import { ApiError, badRequest, notFound } from "../api-error.ts";
 import { nodes, pods } from "../kinds/index.ts";
 import { keyOf } from "../object.ts";
 import type { World } from "../rest/world.ts";
+import { badRequest, notFound, StatusError } from "../status-error.ts";
 
 /** Where a request goes on to. */
 export interface ProxyTarget {
@@ -46,9 +46,9 @@ function reachOf(world: World, name: string): { readonly addresses: readonly str
   return { addresses: inOrder.map(({ address }) => address), port };
 }
 
-function withoutAddress(): ApiError {
+function withoutAddress(): StatusError {
   const message = "Internal error occurred: no preferred addresses found; known addresses: []";
-  return new ApiError(500, "InternalError", message);
+  return new StatusError(500, "InternalError", message);
 }
 
 /** What a pod serves itself, at the port that its name in the request says or its first one. */

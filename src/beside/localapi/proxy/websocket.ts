@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { badRequest } from "../api-error.ts";
+import { badRequest } from "../status-error.ts";
 
 /** Sub-protocols that kubelets do not speak and a kube-apiserver would translate for them. */
 const untranslated = ["v5.channel.k8s.io", "SPDY/3.1+portforward.k8s.io"];

@@ -1,11 +1,11 @@
 import type { ObjectMeta } from "../../../ground/model/index.ts";
 import { apiTime, ProblemList } from "../../../ground/model/index.ts";
-import { ApiError, invalid } from "../api-error.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import { applyConfiguration } from "../patch/apply.ts";
 import { common, differing, type FieldTree, fieldTree, removeFields, without } from "../patch/field-tree.ts";
+import { invalid, StatusError } from "../status-error.ts";
 import type { World } from "./world.ts";
 
 type ManagedFields = NonNullable<ObjectMeta["managedFields"]>;
@@ -101,7 +101,7 @@ function refuseConflicts(others: readonly Entry[], named: FieldTree, wanted: Jso
     conflicts.length === 1
       ? `Apply failed with 1 conflict: conflict with "${first?.manager}": ${first?.field}`
       : `Apply failed with ${conflicts.length} conflicts: ${conflictList(conflicts)}`;
-  throw new ApiError(409, "Conflict", message, { causes });
+  throw new StatusError(409, "Conflict", message, { causes });
 }
 
 function conflictList(conflicts: readonly { readonly manager: string; readonly field: string }[]): string {

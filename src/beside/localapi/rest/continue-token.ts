@@ -1,5 +1,5 @@
-import { badRequest } from "../api-error.ts";
 import { isObject } from "../json.ts";
+import { badRequest } from "../status-error.ts";
 
 /** Where the next page begins, and at which revision; without one the present state is shown. */
 export interface ContinueToken {

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { apiTime, isError, type ObjectMeta } from "../../../ground/model/index.ts";
-import { ApiError, alreadyExists, badRequest, forbidden, invalid, notFound } from "../api-error.ts";
 import { stringAt } from "../json.ts";
 import { type Kind, namespaces } from "../kinds/index.ts";
 import { type ApiObject, keyOfObject } from "../object.ts";
+import { alreadyExists, badRequest, forbidden, invalid, notFound, StatusError } from "../status-error.ts";
 import { readInput } from "./input.ts";
 import { generatedName, metadataProblems } from "./names.ts";
 import type { World, WriteOptions } from "./world.ts";
@@ -17,7 +17,7 @@ export function createObject(
 ): ApiObject {
   const input = readInput(kind, body, options);
   if ((input.metadata.resourceVersion ?? "") !== "") {
-    throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
+    throw new StatusError(500, "", "resourceVersion should not be set on objects to be created");
   }
   const { managedFields } = options;
   const metadata = {

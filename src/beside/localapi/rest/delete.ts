@@ -1,7 +1,7 @@
 import { apiTime, type ObjectMeta } from "../../../ground/model/index.ts";
-import { conflict, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject, withMetadata } from "../object.ts";
+import { conflict, notFound } from "../status-error.ts";
 import { orphanDependents } from "./orphans.ts";
 import type { World, WriteOptions } from "./world.ts";
 

@@ -1,9 +1,9 @@
 import { goQuote } from "../../../ground/base/index.ts";
-import { ApiError, badRequest } from "../api-error.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import { type ApiObject, asApiObject } from "../object.ts";
 import { DecodeError, decode } from "../schema/decode.ts";
+import { badRequest, StatusError } from "../status-error.ts";
 import type { WriteOptions } from "./world.ts";
 
 /** Reads what a client sent as an object of the kind; the result has the stored form. */
@@ -39,7 +39,7 @@ const describe = ({ kind, version }: Kind): string => `${kind} in version "${ver
 function tell(kind: Kind, unknownFields: readonly string[], options: WriteOptions): void {
   const texts = unknownFields.map((field) => `unknown field ${goQuote(field)}`);
   if (options.unknownFields === "refuse") {
-    throw new ApiError(400, "BadRequest", `${describe(kind)}: strict decoding error: ${texts.join(", ")}`);
+    throw new StatusError(400, "BadRequest", `${describe(kind)}: strict decoding error: ${texts.join(", ")}`);
   }
   if (options.unknownFields === "warn") for (const text of texts) options.warn(text);
 }

@@ -1,9 +1,9 @@
 import { ProblemList } from "../../../ground/model/index.ts";
-import { ApiError, badRequest, expired, invalid, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject } from "../object.ts";
 import { matchFields } from "../selectors/field-selector.ts";
 import { type Match, parseLabelSelector } from "../selectors/label-selector.ts";
+import { badRequest, expired, invalid, notFound, StatusError } from "../status-error.ts";
 import { continueToken, readContinueToken } from "./continue-token.ts";
 import type { World } from "./world.ts";
 
@@ -14,7 +14,7 @@ export interface Page {
   readonly remainingItemCount?: number;
 }
 
-export function getObject(
+export function readObject(
   world: World,
   kind: Kind,
   namespace: string,
@@ -73,7 +73,7 @@ function continueList(world: World, kind: Kind, matches: Match, limit: number, t
 }
 
 /** The rest of a list can't be given as it was; the client may go on with what is there now. */
-class ContinueExpiredError extends ApiError {
+class ContinueExpiredError extends StatusError {
   readonly continue: string;
 
   constructor(token: string) {
@@ -85,7 +85,7 @@ class ContinueExpiredError extends ApiError {
     this.continue = token;
   }
 
-  override status(): ReturnType<ApiError["status"]> {
+  override status(): ReturnType<StatusError["status"]> {
     return { ...super.status(), metadata: { continue: this.continue } };
   }
 }
@@ -103,7 +103,7 @@ function cut(objects: readonly ApiObject[], limit: number, revision: number): Pa
 }
 
 /** Options of a list or a watch that contradict each other. */
-export function forbiddenOption(field: string, why: string): ApiError {
+export function forbiddenOption(field: string, why: string): StatusError {
   const problems = new ProblemList();
   problems.forbidden(field, why);
   return invalid({ group: "meta.k8s.io", kind: "ListOptions", plural: "" }, "", problems.problems);
@@ -126,7 +126,7 @@ export function parseVersion(text: string | null): number {
 function requireKnownVersion(world: World, version: number): void {
   if (version <= world.store.published.revision) return;
   const message = `Too large resource version: ${version}, current: ${world.store.published.revision}`;
-  throw new ApiError(504, "Timeout", message, {
+  throw new StatusError(504, "Timeout", message, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
     retryAfterSeconds: 1,
   });

@@ -1,4 +1,3 @@
-import { ApiError, badRequest, invalid, notFound } from "../api-error.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
@@ -6,10 +5,11 @@ import { jsonPatch } from "../patch/json-patch.ts";
 import { mergePatch } from "../patch/merge.ts";
 import { PatchError } from "../patch/patch-error.ts";
 import { strategicMergePatch } from "../patch/strategic.ts";
+import { badRequest, invalid, notFound, StatusError } from "../status-error.ts";
 import { type Applier, applyTo } from "./apply.ts";
 import { createObject } from "./create.ts";
 import { readInput } from "./input.ts";
-import { type Target, type Written, writeUpdate } from "./update.ts";
+import { type WriteTarget, type Written, writeUpdate } from "./update.ts";
 import type { World, WriteOptions } from "./world.ts";
 
 type PlainPatch = "json" | "merge" | "strategic";
@@ -26,7 +26,7 @@ export function patchTypeOf(contentType: string): PatchType {
     case "application/apply-patch+yaml":
       return "apply";
     default:
-      throw new ApiError(
+      throw new StatusError(
         415,
         "UnsupportedMediaType",
         "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml",
@@ -36,7 +36,7 @@ export function patchTypeOf(contentType: string): PatchType {
 
 export function patchObject(
   world: World,
-  target: Target,
+  target: WriteTarget,
   type: PlainPatch,
   patch: unknown,
   options: WriteOptions,
@@ -51,7 +51,7 @@ export function patchObject(
 /** PATCH with a configuration to apply; creates what does not exist. */
 export function applyObject(
   world: World,
-  target: Target,
+  target: WriteTarget,
   configuration: unknown,
   applier: Applier,
   options: WriteOptions,
@@ -71,7 +71,13 @@ export function applyObject(
 const shownForm = (kind: Kind, object: ApiObject): ApiObject =>
   kind.form === undefined ? object : kind.form.fromStored(object);
 
-function writePatched(world: World, target: Target, old: ApiObject, patched: unknown, options: WriteOptions): Written {
+function writePatched(
+  world: World,
+  target: WriteTarget,
+  old: ApiObject,
+  patched: unknown,
+  options: WriteOptions,
+): Written {
   const { kind, name } = target;
   const wanted = readInput(kind, patched, options);
   if ((wanted.metadata.name ?? name) !== name) {
@@ -91,8 +97,8 @@ function patching<Result>(kind: Kind, name: string, patch: unknown, work: () => 
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     if (error.kind === "malformed") throw badRequest(error.message);
-    if (error.kind === "too large") throw new ApiError(413, "RequestEntityTooLarge", error.message);
-    if (error.kind === "unmergeable") throw new ApiError(500, "", error.message);
+    if (error.kind === "too large") throw new StatusError(413, "RequestEntityTooLarge", error.message);
+    if (error.kind === "unmergeable") throw new StatusError(500, "", error.message);
     throw invalid(kind, name, [
       { severity: "error", field: "patch", message: `Invalid value: ${shortened(patch)}: ${error.message}` },
     ]);

@@ -1,14 +1,14 @@
 import { isError, jsonEqual, ProblemList } from "../../../ground/model/index.ts";
-import { badRequest, conflict, invalid, modifiedMeanwhile, notFound } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf, keyOfObject } from "../object.ts";
+import { badRequest, conflict, invalid, modifiedMeanwhile, notFound } from "../status-error.ts";
 import { createObject, placed } from "./create.ts";
 import { mayGo } from "./delete.ts";
 import { readInput } from "./input.ts";
 import { metadataProblems } from "./names.ts";
 import type { World, WriteOptions } from "./world.ts";
 
-export interface Target {
+export interface WriteTarget {
   readonly kind: Kind;
   readonly namespace: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface Written {
 }
 
 /** PUT. */
-export function replaceObject(world: World, target: Target, body: unknown, options: WriteOptions): Written {
+export function replaceObject(world: World, target: WriteTarget, body: unknown, options: WriteOptions): Written {
   const { kind, namespace, name, subresource } = target;
   const input = readInput(kind, body, options);
   const metadata = { ...placed(kind, input.metadata, namespace), name: input.metadata.name || name };
@@ -56,7 +56,7 @@ export function otherUid({ plural }: Kind, object: ApiObject, wanted = ""): stri
 /** Stores what the object shall become, keeping what clients may not change. */
 export function writeUpdate(
   world: World,
-  { kind, subresource }: Target,
+  { kind, subresource }: WriteTarget,
   old: ApiObject,
   wanted: ApiObject,
   options: WriteOptions,

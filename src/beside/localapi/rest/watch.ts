@@ -1,9 +1,9 @@
 import type { Timer } from "../../../ground/base/index.ts";
-import { expired } from "../api-error.ts";
 import type { JsonObject } from "../json.ts";
 import { apiVersionOf, type Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Match } from "../selectors/label-selector.ts";
+import { expired } from "../status-error.ts";
 import type { Change } from "../store/store.ts";
 import { forbiddenOption, matcherOf, parseVersion } from "./list.ts";
 import type { World } from "./world.ts";

@@ -1,6 +1,6 @@
-import { badRequest } from "../api-error.ts";
 import type { Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
+import { badRequest } from "../status-error.ts";
 import { type Match, requireFew } from "./label-selector.ts";
 
 export interface FieldRequirement {

@@ -1,9 +1,8 @@
-import { badRequest } from "../api-error.ts";
+import { type LabelSelectorRequirement, matchesRequirement } from "../../../ground/model/index.ts";
 import type { ApiObject } from "../object.ts";
+import { badRequest } from "../status-error.ts";
 
 export type Match = (object: ApiObject) => boolean;
-
-type Labels = Readonly<Record<string, string>>;
 
 const setBased = /^([^\s!=<>(),]+)\s+(in|notin)\s*\(([^()]*)\)$/;
 const comparison = /^([^\s!=<>(),]+)\s*(==|!=|=|<|>)\s*([^\s!=<>(),]*)$/;
@@ -12,7 +11,7 @@ const existence = /^(!?)\s*([^\s!=<>(),]+)$/;
 /** Understands `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`. */
 export function parseLabelSelector(text: string): Match {
   const requirements = splitOutsideParentheses(text).map((part) => parseRequirement(part.trim()));
-  return ({ metadata }) => requirements.every((matches) => matches(metadata.labels ?? {}));
+  return ({ metadata }) => requirements.every((requirement) => matchesRequirement(requirement, metadata.labels ?? {}));
 }
 
 function splitOutsideParentheses(text: string): readonly string[] {
@@ -41,36 +40,23 @@ export function requireFew(count: number): void {
   throw badRequest(`the selector has ${count} requirements, at most ${mostRequirements} are possible`);
 }
 
-function parseRequirement(text: string): (labels: Labels) => boolean {
+function parseRequirement(text: string): LabelSelectorRequirement {
   const [, setKey, setOperator, members] = setBased.exec(text) ?? [];
   if (setKey !== undefined && members !== undefined) {
-    const values = new Set(members.split(",").map((value) => value.trim()));
-    return setOperator === "in"
-      ? (labels) => values.has(labels[setKey] ?? "") && Object.hasOwn(labels, setKey)
-      : (labels) => !Object.hasOwn(labels, setKey) || !values.has(labels[setKey] ?? "");
+    const values = members.split(",").map((value) => value.trim());
+    return { key: setKey, operator: setOperator === "in" ? "In" : "NotIn", values };
   }
   const [, key, operator, value] = comparison.exec(text) ?? [];
-  if (key !== undefined && value !== undefined) return compare(key, operator ?? "", value, text);
+  if (key !== undefined && value !== undefined)
+    return { key, operator: comparing(operator, value, text), values: [value] };
   const [, negation, name] = existence.exec(text) ?? [];
   if (name === undefined) throw badRequest(`unable to parse requirement: found '${text}'`);
-  return (labels) => Object.hasOwn(labels, name) === (negation === "");
+  return { key: name, operator: negation === "" ? "Exists" : "DoesNotExist" };
 }
 
-function compare(key: string, operator: string, value: string, text: string): (labels: Labels) => boolean {
-  switch (operator) {
-    case "=":
-    case "==":
-      return (labels) => Object.hasOwn(labels, key) && labels[key] === value;
-    case "!=":
-      return (labels) => labels[key] !== value;
-    default: {
-      if (!/^-?\d+$/.test(value)) throw badRequest(`unable to parse requirement: found '${text}', wanted a number`);
-      const limit = BigInt(value);
-      return (labels) => {
-        const found = labels[key] ?? "";
-        if (!/^-?\d+$/.test(found)) return false;
-        return operator === ">" ? BigInt(found) > limit : BigInt(found) < limit;
-      };
-    }
-  }
+function comparing(operator: string | undefined, value: string, text: string): string {
+  if (operator === "=" || operator === "==") return "In";
+  if (operator === "!=") return "NotIn";
+  if (!/^-?\d+$/.test(value)) throw badRequest(`unable to parse requirement: found '${text}', wanted a number`);
+  return operator === ">" ? "Gt" : "Lt";
 }

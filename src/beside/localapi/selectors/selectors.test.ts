@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ApiError } from "../api-error.ts";
 import { pods } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
+import { StatusError } from "../status-error.ts";
 import { matchFields, parseFieldRequirements } from "./field-selector.ts";
 import { parseLabelSelector } from "./label-selector.ts";
 
@@ -41,7 +41,7 @@ describe("label selectors", () => {
     test(`"${selector}"`, () => assert.equal(parseLabelSelector(selector)(object), matches));
   }
   for (const selector of ["app=(", "a b", "app>x", "=", "app in web"]) {
-    test(`"${selector}" is refused`, () => assert.throws(() => parseLabelSelector(selector), ApiError));
+    test(`"${selector}" is refused`, () => assert.throws(() => parseLabelSelector(selector), StatusError));
   }
 });
 

@@ -1,5 +1,4 @@
 import { apiTime, type Pod } from "../../../ground/model/index.ts";
-import { badRequest, conflict, notFound, type Subject } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { writeOptions } from "../http/options.ts";
 import { json } from "../http/reply.ts";
@@ -8,6 +7,7 @@ import { pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { otherUid } from "../rest/update.ts";
 import type { World } from "../rest/world.ts";
+import { badRequest, conflict, notFound, type Subject } from "../status-error.ts";
 
 const binding: Subject = { ...pods, plural: "pods/binding" };
 

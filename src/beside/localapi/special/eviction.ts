@@ -1,6 +1,5 @@
-import { apiTime, type PodDisruptionBudget } from "../../../ground/model/index.ts";
+import { apiTime, matchesLabelSelector, type PodDisruptionBudget } from "../../../ground/model/index.ts";
 import { nodeMayTouchPod } from "../admission/node-restriction.ts";
-import { ApiError, notFound } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { readDeleteOptions, writeOptions } from "../http/options.ts";
 import { json } from "../http/reply.ts";
@@ -9,7 +8,7 @@ import { pods } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { deleteObject } from "../rest/delete.ts";
 import type { World } from "../rest/world.ts";
-import { matchesSelector } from "../selectors/selector-object.ts";
+import { notFound, StatusError } from "../status-error.ts";
 
 /** POST pods/NAME/eviction: deletes the pod unless a disruption budget forbids it. */
 export const evictPod: SpecialHandler = async (call, world) => {
@@ -48,10 +47,11 @@ function requireBudget(world: World, pod: ApiObject): void {
   for (const object of world.store.list("poddisruptionbudgets")) {
     const { spec, status } = object as unknown as PodDisruptionBudget;
     if (object.metadata.namespace !== pod.metadata.namespace) continue;
-    if (!matchesSelector(spec?.selector, pod.metadata.labels ?? {})) continue;
+    const { selector } = spec ?? {};
+    if (selector === undefined || !matchesLabelSelector(selector, pod.metadata.labels ?? {})) continue;
     if (status === undefined || status.disruptionsAllowed > 0) continue;
     const message = "Cannot evict pod as it would violate the pod's disruption budget.";
-    throw new ApiError(429, "TooManyRequests", message, {
+    throw new StatusError(429, "TooManyRequests", message, {
       causes: [
         {
           reason: "DisruptionBudget",

@@ -1,11 +1,11 @@
 import { apiTime, ProblemList } from "../../../ground/model/index.ts";
-import { type ApiError, invalid } from "../api-error.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Attributes, Authorizer } from "../auth/authorize.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { json } from "../http/reply.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
 import type { User } from "../rest/world.ts";
+import { invalid, type StatusError } from "../status-error.ts";
 
 /** Whom does this token speak for? */
 export function tokenReviews(authenticator: Authenticator, ownAudience: string): SpecialHandler {
@@ -70,7 +70,7 @@ function decision(authorizer: Authorizer, user: User, spec: JsonObject): JsonObj
 }
 
 /** A question that can't be answered. Upstream forgets to say what kind of question it was. */
-function unclear(field: string, found: unknown, why: string): ApiError {
+function unclear(field: string, found: unknown, why: string): StatusError {
   const problems = new ProblemList();
   problems.invalid(field, found, why);
   return invalid({ group: "authorization.k8s.io", kind: "", plural: "" }, "", problems.problems);

@@ -1,4 +1,3 @@
-import { methodNotAllowed, notFound } from "../api-error.ts";
 import type { SpecialHandler } from "../http/api.ts";
 import { writeOptions } from "../http/options.ts";
 import { json, type Reply } from "../http/reply.ts";
@@ -7,6 +6,7 @@ import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { patchObject, patchTypeOf } from "../rest/patch.ts";
 import { writeUpdate } from "../rest/update.ts";
+import { methodNotAllowed, notFound } from "../status-error.ts";
 
 /** GET, PUT and PATCH of KIND/NAME/scale: how many replicas are wanted, apart from all else. */
 export function scaleOf(kind: Kind): SpecialHandler {

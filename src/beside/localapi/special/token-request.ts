@@ -2,7 +2,6 @@ import { table } from "../../../ground/base/index.ts";
 import type { Pod } from "../../../ground/model/index.ts";
 import { apiTime, ProblemList } from "../../../ground/model/index.ts";
 import { nodeOf } from "../admission/node-restriction.ts";
-import { badRequest, conflict, forbidden, invalid, notFound, type Subject } from "../api-error.ts";
 import type { ObjectIdentity, TokenSigner } from "../auth/tokens.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
 import { json } from "../http/reply.ts";
@@ -10,6 +9,7 @@ import { listAt, objectAt, stringAt } from "../json.ts";
 import { nodes, pods, secrets, serviceAccounts } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import type { World } from "../rest/world.ts";
+import { badRequest, conflict, forbidden, invalid, notFound, type Subject } from "../status-error.ts";
 
 const tokenRequest: Subject = { group: "authentication.k8s.io", plural: "tokenrequests", kind: "TokenRequest" };
 const boundKinds = table({ Pod: pods, Secret: secrets, Node: nodes });

@@ -1,8 +1,7 @@
 import { type ApiObject, keyOfObject } from "../object.ts";
 import { type Change, History } from "./history.ts";
+import { type ChangeListener, Listeners } from "./listeners.ts";
 import { sortedByKey, Tables } from "./tables.ts";
-
-type Listener = (change: Change) => void;
 
 /**
  * What clients may be told: only what would survive a crash. Were they told more, the server could come back without it
@@ -11,7 +10,7 @@ type Listener = (change: Change) => void;
 export class Published {
   readonly #tables = new Tables();
   readonly #history: History;
-  readonly #watchers = new Map<string, Set<Listener>>();
+  readonly #watchers = new Listeners();
   readonly #onListenerError: (error: unknown) => void;
   #revision: number;
 
@@ -61,19 +60,13 @@ export class Published {
   }
 
   /** Calls the listener on each later change of the resource. Returns how to stop. */
-  watch(resource: string, listener: Listener): () => void {
-    let watchers = this.#watchers.get(resource);
-    if (watchers === undefined) {
-      watchers = new Set();
-      this.#watchers.set(resource, watchers);
-    }
-    watchers.add(listener);
-    return () => watchers.delete(listener);
+  watch(resource: string, listener: ChangeListener): () => void {
+    return this.#watchers.add(resource, listener);
   }
 
   /** For tests that look for what was left behind. */
   get watcherCount(): number {
-    return [...this.#watchers.values()].reduce((sum, { size }) => sum + size, 0);
+    return this.#watchers.size;
   }
 
   /** Forgets every change so far, as etcd does from time to time. */
@@ -87,7 +80,7 @@ export class Published {
     if (type === "DELETED") this.#tables.delete(resource, keyOfObject(object));
     else this.#tables.set(resource, object);
     this.#history.add(change);
-    for (const watcher of this.#watchers.get(resource) ?? []) {
+    for (const watcher of this.#watchers.of(resource)) {
       try {
         watcher(change);
       } catch (error) {

@@ -1,8 +1,8 @@
-import { messageOf } from "../../../ground/base/index.ts";
-import { deepFreeze } from "../../../ground/model/index.ts";
-import { ApiError } from "../api-error.ts";
+import { deepFreeze, messageOf } from "../../../ground/base/index.ts";
 import { type ApiObject, keyOfObject, withMetadata } from "../object.ts";
+import { StatusError } from "../status-error.ts";
 import type { Change } from "./history.ts";
+import { type ChangeListener, Listeners } from "./listeners.ts";
 import { Published } from "./published.ts";
 import { Tables } from "./tables.ts";
 
@@ -41,8 +41,6 @@ export interface StoreOptions {
   onDisk?(this: void, error: unknown): void;
 }
 
-type Listener = (change: Change) => void;
-
 /** As etcd: what is larger belongs elsewhere. */
 const mostObjectBytes = 1.5 * 1024 * 1024;
 /** All objects are held in memory, in about three times the space of their text. */
@@ -56,7 +54,7 @@ const mostBytesOfAll = 256 * 1024 * 1024;
 export class Store {
   readonly published: Published;
   readonly #tables = new Tables();
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #listeners = new Listeners();
   readonly #disk: Disk | undefined;
   readonly #options: StoreOptions;
   readonly #unannounced: Change[] = [];
@@ -66,7 +64,7 @@ export class Store {
   readonly #sizes = new WeakMap<ApiObject, number>();
   #bytes = 0;
   /** Why nothing can be written at present. */
-  #refusal: ApiError | undefined;
+  #refusal: StatusError | undefined;
 
   constructor(options: StoreOptions) {
     this.#disk = options.disk;
@@ -146,14 +144,8 @@ export class Store {
    * write: what it causes is announced after what it is told of, so that all listeners see the same order, and goes to the
    * disk together with it.
    */
-  subscribe(resource: string, listener: Listener): () => void {
-    let listeners = this.#listeners.get(resource);
-    if (listeners === undefined) {
-      listeners = new Set();
-      this.#listeners.set(resource, listeners);
-    }
-    listeners.add(listener);
-    return () => listeners.delete(listener);
+  subscribe(resource: string, listener: ChangeListener): () => void {
+    return this.#listeners.add(resource, listener);
   }
 
   /** Whether something can be written at present. */
@@ -177,14 +169,14 @@ export class Store {
     this.#unannounced.push(change);
     if (this.#unannounced.length > 1) return;
     for (let next: Change | undefined = change; next !== undefined; next = this.#unannounced[0]) {
-      for (const listener of this.#listeners.get(next.resource) ?? []) this.#tell(listener, next);
-      for (const listener of this.#listeners.get("*") ?? []) this.#tell(listener, next);
+      for (const listener of this.#listeners.of(next.resource)) this.#tell(listener, next);
+      for (const listener of this.#listeners.of("*")) this.#tell(listener, next);
       this.#unannounced.shift();
     }
   }
 
   /** A listener's trouble is not that of who wrote, nor of the other listeners. */
-  #tell(listener: Listener, change: Change): void {
+  #tell(listener: ChangeListener, change: Change): void {
     try {
       listener(change);
     } catch (error) {
@@ -235,17 +227,17 @@ export class Store {
   }
 }
 
-function unwritable(error: unknown): ApiError {
+function unwritable(error: unknown): StatusError {
   const why = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
-  return new ApiError(500, "InternalError", `Internal error occurred: nothing can be stored at present: ${why}`);
+  return new StatusError(500, "InternalError", `Internal error occurred: nothing can be stored at present: ${why}`);
 }
 
-function tooLarge(bytes: number): ApiError {
+function tooLarge(bytes: number): StatusError {
   const message = `The object is too large to be stored: found ${bytes} bytes, at most ${mostObjectBytes} are possible`;
-  return new ApiError(413, "RequestEntityTooLarge", message);
+  return new StatusError(413, "RequestEntityTooLarge", message);
 }
 
-function full(): ApiError {
+function full(): StatusError {
   const message = `All objects together are too large: at most ${mostBytesOfAll} bytes are possible; delete some first`;
-  return new ApiError(507, "", message);
+  return new StatusError(507, "", message);
 }

@@ -1,9 +1,9 @@
 import { ProblemList } from "../../../ground/model/index.ts";
 import { nodeOf } from "../admission/node-restriction.ts";
-import { forbidden } from "../api-error.ts";
 import { objectAt } from "../json.ts";
 import { csiNodes, type Kind, leases } from "../kinds/index.ts";
 import type { Strategy } from "../rest/world.ts";
+import { forbidden } from "../status-error.ts";
 
 /** Of some kinds a node may create the object that has its name, and no other. */
 function onlyOwnName(kind: Kind, refusal: string, validateCreate?: Strategy["validateCreate"]): Strategy {

@@ -14,11 +14,11 @@ import {
 } from "../../../ground/model/index.ts";
 import { nodeMayReport, nodeMayTouchPod } from "../admission/node-restriction.ts";
 import { admitPod, withDefaultTolerations } from "../admission/pods.ts";
-import { invalid } from "../api-error.ts";
 import { isObject, type JsonObject, listAt, objectAt, stringAt } from "../json.ts";
 import { pods } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Strategy } from "../rest/world.ts";
+import { invalid } from "../status-error.ts";
 import { keepAllowedResize, onlyEphemeralContainers } from "./pod-parts.ts";
 
 const asPod = (object: ApiObject): Pod => object as unknown as Pod;

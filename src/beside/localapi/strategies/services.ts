@@ -1,7 +1,7 @@
 import type { Service } from "../../../ground/model/index.ts";
-import { ApiError } from "../api-error.ts";
 import type { ApiObject } from "../object.ts";
 import type { Strategy, World } from "../rest/world.ts";
+import { StatusError } from "../status-error.ts";
 
 type ServiceSpec = NonNullable<Service["spec"]>;
 
@@ -58,5 +58,5 @@ function freeAddress(world: World): string {
     const address = `10.96.${number >> 8}.${number & 255}`;
     if (!taken.has(address)) return address;
   }
-  throw new ApiError(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
+  throw new StatusError(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
 }

@@ -1,4 +1,4 @@
-import { table as lookupTable } from "../../../ground/base/index.ts";
+import { table } from "../../../ground/base/index.ts";
 import type { JsonObject } from "../json.ts";
 import type { Kind } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
@@ -10,7 +10,7 @@ import { podColumns } from "./pod-columns.ts";
 import * as storage from "./storage-columns.ts";
 import * as workload from "./workload-columns.ts";
 
-const columnsByStorage: Readonly<Record<string, readonly Column[]>> = lookupTable({
+const columnsByStorage: Readonly<Record<string, readonly Column[]>> = table({
   pods: podColumns,
   nodes: nodeColumns,
   events: eventColumns,
@@ -62,7 +62,7 @@ function wantsAs(accept: string, form: string): boolean {
 }
 
 /** Objects in their stored form as a table. */
-export function table(
+export function tableOf(
   kind: Kind,
   objects: readonly ApiObject[],
   metadata: JsonObject,

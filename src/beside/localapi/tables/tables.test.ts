@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { kinds } from "../kinds/index.ts";
 import { humanDuration } from "./age.ts";
-import { table, wantsTable } from "./table.ts";
+import { tableOf, wantsTable } from "./table.ts";
 
 describe("durations as kubectl shows them", () => {
   for (const [seconds, expected] of [
@@ -46,7 +46,7 @@ function cells(plural: string, object: object): Record<string, unknown> {
     metadata: { name: "x", creationTimestamp: "2026-01-01T00:00:00Z" },
     ...object,
   };
-  const made = table(kind, [full], {}, { include: "None", withColumns: true, nowMs });
+  const made = tableOf(kind, [full], {}, { include: "None", withColumns: true, nowMs });
   const names = (made["columnDefinitions"] as { name: string }[]).map(({ name }) => name);
   const [row] = made["rows"] as { cells: unknown[] }[];
   return Object.fromEntries(names.map((name, index) => [name, row?.cells[index]]));

@@ -31,7 +31,7 @@ export class Authentication {
     for (;;) {
       const end = this.#received.indexOf(lineEnd);
       if (end > maxLineBytes || (end < 0 && this.#received.length > maxLineBytes)) {
-        throw new BusLostError("D-Bus authentication: the answer is no line");
+        throw new BusLostError("D-Bus authentication: the answer is not a line");
       }
       if (end < 0) return;
       const line = this.#received.toString("latin1", 0, end);

@@ -174,7 +174,7 @@ export class SystemdManager {
       }
     }
     this.#link = undefined;
-    throw new BusLostError(`Cannot speak to systemd: ${failures.join("; ")}`);
+    throw new BusLostError(`Cannot talk to systemd: ${failures.join("; ")}`);
   }
 
   async #openSocket({ kind, path }: SystemdSocket): Promise<Link> {
@@ -193,7 +193,7 @@ export class SystemdManager {
       connection.onEnd(({ message }) => {
         this.#link = undefined;
         if (!this.#closing.signal.aborted)
-          this.#log.warn("Lost the connection to systemd; the next who needs it opens another", { why: message });
+          this.#log.warn("Lost the connection to systemd; it is opened again when needed", { why: message });
       });
       // Whatever happened while nobody listened.
       this.#tellReload();

@@ -27,7 +27,7 @@ export class ServiceManager {
     try {
       await this.send(notice);
     } catch (error) {
-      this.#log.warn("The service manager could not be told", { notice, error });
+      this.#log.warn("Could not notify the service manager", { notice, error });
     }
   }
 

@@ -1,17 +1,14 @@
-// What the machine, its cgroups and its files use, read from the kernel when somebody asks.
+// What the machine, its cgroups and its processes use, read from the kernel when somebody asks.
 export { blockDeviceName, type DiskActivity, readDiskActivity } from "./block-devices.ts";
 export {
   type CgroupDetails,
   type CgroupReader,
-  type CgroupUsage,
   type CpuUsage,
   cgroupReader,
-  type DeviceIo,
   type MemoryUsage,
   type Pressure,
   type Pressures,
 } from "./cgroup-usage.ts";
-export { type DirectoryUsage, readDirectoryUsage } from "./files-usage.ts";
 export {
   type InterfaceUsage,
   readBootTime,

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { MadeUpFiles } from "../../../../test/support/made-up-files.ts";
@@ -9,13 +8,11 @@ import { blockDeviceName, readDiskActivity } from "./block-devices.ts";
 import { cgroupReader } from "./cgroup-usage.ts";
 import { parseBlkio } from "./cgroup-v1-usage.ts";
 import { parseIoStat } from "./cgroup-v2-usage.ts";
-import { readDirectoryUsage } from "./files-usage.ts";
 import { readKernelFile, readKernelNumber } from "./kernel-file.ts";
 import { readBootTime, readCgroupOf, readMemoryOfMachine, readNetworkOf, readTaskCount } from "./machine-usage.ts";
 import { parsePressure } from "./pressure.ts";
 import { readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";
 
-const never = new AbortController().signal;
 const meminfo = "MemTotal:       1000 kB\nMemAvailable:    600 kB\nSwapTotal:       100 kB\nSwapFree:         40 kB\n";
 const unlimited = "9223372036854771712\n";
 
@@ -323,23 +320,6 @@ test("disks by their numbers", () => {
   assert.equal(readDiskActivity(9, 0, made.root), undefined);
   assert.equal(blockDeviceName(8, 0, made.root), "/dev/sda");
   assert.equal(blockDeviceName(0, 40, made.root), "0:40");
-});
-
-test("files: counted as du counts, deep or only directly in a directory", async () => {
-  using made = new MadeUpFiles({ "a/one": "x".repeat(10_000), "a/b/two": "y".repeat(30_000) });
-  const path = join(made.root, "a");
-  linkSync(join(path, "one"), join(path, "b/again"));
-  mkdirSync(join(path, "b/empty"));
-  // Names are bytes, and need not be text.
-  writeFileSync(Buffer.concat([Buffer.from(`${path}/b/`), Buffer.from([0xff, 0xfe])]), "z".repeat(20_000));
-  const [kib] = execFileSync("du", ["-sk", path], { encoding: "utf8" }).split("\t");
-  const whole = await readDirectoryUsage(path, "all", never);
-  assert.equal(whole.bytes, Number(kib) * 1024);
-  assert.equal(whole.inodes, 6);
-  const shallow = await readDirectoryUsage(path, "files directly in it", never);
-  assert.equal(shallow.inodes, 1);
-  assert.ok(shallow.bytes < whole.bytes);
-  await assert.rejects(readDirectoryUsage(join(path, "none"), "all", never), { code: "ENOENT" });
 });
 
 test("kernel files: longer than the buffer, no number, not there", () => {

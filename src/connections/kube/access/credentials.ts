@@ -60,7 +60,7 @@ export class CertificateFiles {
         throw new CredentialError(message, { cause: error });
       }
       this.#badId = id;
-      this.#log.warn("Keeping the client certificate in use: what replaced it is of no use", { where, err: error });
+      this.#log.warn("Keeping the current client certificate: its replacement cannot be used", { where, err: error });
     }
     return this.#good;
   }

@@ -186,7 +186,7 @@ describe("what goes wrong", () => {
       const { credentials, say } = await plugin();
       await say(text);
       const message = await failure(credentials);
-      assert.ok(message.endsWith(`gave an answer of no use: ${expected}`), message);
+      assert.ok(message.endsWith(`gave an unusable answer: ${expected}`), message);
       assert.ok(!message.includes("s3cr3t"), message);
     });
   }

@@ -65,7 +65,7 @@ export class ExecPlugin {
     const problems: string[] = [];
     const credential = this.#decode(answer, problems);
     if (credential === undefined) {
-      throw new CredentialError(`The credential plugin ${command} gave an answer of no use: ${problems.join("; ")}`);
+      throw new CredentialError(`The credential plugin ${command} gave an unusable answer: ${problems.join("; ")}`);
     }
     return credential;
   }

@@ -1,6 +1,14 @@
-import { lstat, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { lstat, mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type Clock, hasCode, type Logger, messageOf, saveFile, syncDirectory } from "../../../ground/base/index.ts";
+import {
+  type Clock,
+  hasCode,
+  isThere,
+  type Logger,
+  messageOf,
+  saveFile,
+  syncDirectory,
+} from "../../../ground/base/index.ts";
 import { type KeptCertificate, keptCertificate } from "./facts.ts";
 
 export interface FileStoreSettings {
@@ -83,21 +91,14 @@ export class CertificateFileStore {
   }
 
   async #readPair(certFile: string, keyFile: string): Promise<KeptCertificate | undefined> {
-    if (!(await exists(certFile)) || !(await exists(keyFile))) return undefined;
+    if (!(await isThere(certFile)) || !(await isThere(keyFile))) return undefined;
     try {
       return keptCertificate(await readFile(certFile, "utf8"), await readFile(keyFile, "utf8"));
     } catch (error) {
-      this.#log.warn("Cannot use the certificate that was kept", { certFile, keyFile, err: messageOf(error) });
+      this.#log.warn("Cannot use the saved certificate", { certFile, keyFile, err: messageOf(error) });
       return undefined;
     }
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** 2026-01-31-23-59-59, by the machine's own time zone. */

@@ -33,7 +33,7 @@ export async function guardClientCertificate(
     if (hasExpired || isLong) {
       if (serverAnswers) throw new Error(`${problem} and the server is responsive`);
       if (!complained)
-        log.error("There is no valid client certificate, and the API server is away", new Error(problem));
+        log.error("There is no valid client certificate, and the API server cannot be reached", new Error(problem));
       complained = true;
     }
     await clock.sleep(lookEveryMs, signal);

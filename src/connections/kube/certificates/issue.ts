@@ -7,6 +7,9 @@ import { Informer } from "../watch/index.ts";
 import { certificatesIn } from "./facts.ts";
 import { isSameRequest } from "./signing-request.ts";
 
+/** How long one request may stay undecided: a person may have to approve it. */
+export const issuedWithinMs = 15 * 60_000;
+
 /** What the API server is asked to sign. */
 export interface IssueOrder {
   /** PKCS#10 as PEM. */

@@ -28,7 +28,7 @@ export class ManagedCredentials implements Credentials {
       const what = this.#manager.hasExpired
         ? "the client certificate has expired"
         : "there is no client certificate yet";
-      throw new CredentialError(`Cannot speak to the API server: ${what}, and none has been issued`);
+      throw new CredentialError(`Cannot authenticate to the API server: ${what}, and none has been issued`);
     }
     if (this.#shown?.kept !== kept) {
       const [certificate, key] = [Buffer.from(kept.certificate), Buffer.from(kept.key)];

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { readlinkSync } from "node:fs";
 import { test } from "node:test";
 import { CertificateAuthority, temporaryDirectory } from "../../../../test/support/certificates.ts";
-import { advanceUntil, realTime, until } from "../../../../test/support/client-lab.ts";
+import { advanceUntil, realTime } from "../../../../test/support/client-lab.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { FakeSigner } from "../../../../test/support/fake-signer.ts";
+import { until } from "../../../../test/support/until.ts";
 import { silentLogger, TaskScope } from "../../../ground/base/index.ts";
 import { ApiError } from "../api-error.ts";
 import { ConnectionError } from "../transport/index.ts";
@@ -76,7 +77,7 @@ async function pass(at: Fixture, ms: number): Promise<void> {
 test("asks for the first certificate at once, and then has it", async () => {
   await using at = await new Fixture().start();
   assert.equal(at.manager.ttlSeconds(), Number.POSITIVE_INFINITY);
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   assert.equal(at.manager.current?.facts.commonName, "system:node:n");
   assert.equal(at.manager.ttlSeconds(), 1_000);
   assert.ok(at.manager.serverAnswers);
@@ -98,11 +99,11 @@ for (const [random, share] of [
     const ages: number[] = [];
     at.manager.onRotated((age) => ages.push(age));
     await at.start();
-    await until(() => at.changes === 1);
+    await until("at.changes === 1", () => at.changes === 1);
     await pass(at, share * 1_000_000 - 1);
     assert.equal(at.orders, 1);
     await pass(at, 1);
-    await until(() => at.changes === 2);
+    await until("at.changes === 2", () => at.changes === 2);
     assert.equal(at.manager.ttlSeconds(), 1_000);
     assert.deepEqual(ages, [share * 1_000]);
     assert.notEqual(at.signer.orders[0]?.request, at.signer.orders[1]?.request, "with a new key");
@@ -113,7 +114,7 @@ for (const [random, share] of [
 
 test("goes on with what an earlier run has kept", async () => {
   await using first = await new Fixture().start();
-  await until(() => first.changes === 1);
+  await until("first.changes === 1", () => first.changes === 1);
   await using second = await new Fixture(clientUse, first.directory).start();
   await realTime(60);
   assert.equal(second.orders, 0);
@@ -124,7 +125,7 @@ test("a certificate that waits a year does not keep it busy", async () => {
   await using at = new Fixture();
   at.signer.lifetimeMs = 365 * 86_400_000;
   await at.start();
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   await at.clock.advance(30 * 86_400_000);
   assert.equal(at.orders, 1);
 });
@@ -135,11 +136,11 @@ test("tries again after 2, 4, 8, 16, 32 s and then every 32 s, and keeps what it
   at.signer.answer = new ConnectionError("nobody is there", "no");
   await at.start();
   for (const [index, seconds] of [2, 4, 8, 16, 32, 32, 32].entries()) {
-    await until(() => at.manager.renewErrors === index + 1);
+    await until("at.manager.renewErrors === index + 1", () => at.manager.renewErrors === index + 1);
     await pass(at, seconds * 1_000 - 1);
     assert.equal(at.orders, index + 1, `before ${seconds} s`);
     await pass(at, 1);
-    await until(() => at.orders === index + 2);
+    await until("at.orders === index + 2", () => at.orders === index + 2);
   }
   assert.ok(!at.manager.serverAnswers);
   at.signer.answer = undefined;
@@ -151,7 +152,7 @@ test("tries again after 2, 4, 8, 16, 32 s and then every 32 s, and keeps what it
 
 test("what has expired is not handed out, and another is asked for as a newcomer", async () => {
   await using at = await new Fixture().start();
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   at.signer.answer = new ConnectionError("nobody is there", "no");
   await advanceUntil(at.clock, 50_000, () => at.manager.hasExpired);
   assert.equal(at.manager.current, undefined);
@@ -169,7 +170,7 @@ test("a borrowed certificate is used and replaced at once", async () => {
   await at.manager.borrow(certPem, keyPem);
   assert.equal(at.manager.current?.facts.commonName, "admin");
   await at.start();
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   assert.equal(at.shown[0]?.facts.commonName, "admin");
   assert.equal(at.manager.current?.facts.commonName, "system:node:n");
 });
@@ -191,14 +192,14 @@ test("a serving certificate follows the node's addresses", async () => {
 
   at.template = addresses("10.0.0.1");
   at.manager.templateChanged();
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   assert.deepEqual(at.manager.current?.facts.ips, ["10.0.0.1"]);
   assert.deepEqual(at.manager.current?.facts.dnsNames, ["n"]);
   assert.deepEqual(at.signer.orders[0]?.usages, ["digital signature", "server auth"]);
 
   at.template = addresses("10.0.0.1", "fd00::1");
   at.manager.templateChanged();
-  await until(() => at.changes === 2);
+  await until("at.changes === 2", () => at.changes === 2);
   assert.deepEqual(at.manager.current?.facts.ips, ["10.0.0.1", "fd00::1"]);
 
   at.template = addresses("fd00::1");
@@ -213,14 +214,14 @@ test("a request that nobody has decided yet is given up when the addresses chang
   at.template = template("10.0.0.1");
   at.signer.answer = "never";
   await at.start();
-  await until(() => at.orders === 1);
+  await until("at.orders === 1", () => at.orders === 1);
   at.manager.templateChanged();
   await realTime(20);
   assert.equal(at.orders, 1, "nothing has changed");
   at.template = template("10.0.0.2");
   at.signer.answer = undefined;
   at.manager.templateChanged();
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   assert.deepEqual(at.manager.current?.facts.ips, ["10.0.0.2"]);
   assert.equal(at.manager.renewErrors, 0);
 });
@@ -231,13 +232,13 @@ test("a certificate that names less than was asked for is used, and asked for ag
   at.template = { ...node, ips: ["10.0.0.1"] };
   at.signer.drop = true;
   await at.start();
-  await until(() => at.manager.renewErrors === 1);
+  await until("at.manager.renewErrors === 1", () => at.manager.renewErrors === 1);
   assert.equal(at.manager.current?.facts.commonName, "system:node:n");
   await pass(at, 1_999);
   assert.equal(at.orders, 1);
   at.signer.drop = false;
   await pass(at, 1);
-  await until(() => at.changes === 2);
+  await until("at.changes === 2", () => at.changes === 2);
   assert.deepEqual(at.manager.current?.facts.ips, ["10.0.0.1"]);
 });
 
@@ -277,7 +278,7 @@ for (const [what, answer, ends] of [
     await using at = new Fixture();
     at.signer.answer = answer;
     await at.start();
-    await until(() => at.manager.renewErrors === 1);
+    await until("at.manager.renewErrors === 1", () => at.manager.renewErrors === 1);
     const guard = new TaskScope();
     guard.spawn("guard", (signal) =>
       guardClientCertificate(at.manager, { clock: at.clock, log: silentLogger }, signal),
@@ -293,7 +294,7 @@ for (const [what, answer, ends] of [
 
 test("an expired certificate ends the agent as soon as the server refuses to renew it", async () => {
   await using at = await new Fixture().start();
-  await until(() => at.changes === 1);
+  await until("at.changes === 1", () => at.changes === 1);
   await using guard = new TaskScope();
   guard.spawn("guard", (signal) => guardClientCertificate(at.manager, { clock: at.clock, log: silentLogger }, signal));
   at.signer.answer = refused;

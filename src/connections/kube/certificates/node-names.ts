@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { NodeAddress } from "../../../ground/model/index.ts";
-import { nodeIdentity } from "./bootstrap.ts";
+import { nodeIdentity } from "./bootstrap-at-once.ts";
 import type { CertificateTemplate } from "./facts.ts";
 
 /** Whom a serving certificate is to name; undefined while the node has no address that anyone could connect to. */

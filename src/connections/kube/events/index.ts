@@ -1,2 +1,3 @@
 // Events for people: combined, counted, limited, and brought to the API server.
-export { EventRecorder, type EventRecorderPorts } from "./recorder.ts";
+export { eventsTo, type Recorders } from "./event-log.ts";
+export { EventRecorder } from "./recorder.ts";

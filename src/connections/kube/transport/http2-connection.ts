@@ -16,6 +16,7 @@ const connectionWindow = 16 * 1024 * 1024;
 
 /** One HTTP/2 session; notices by itself when its peer has gone silent. */
 export class Http2Connection implements Connection {
+  readonly #socket: Socket;
   readonly #session: ClientHttp2Session;
   readonly #clock: Clock;
   readonly #settings: Http2Settings;
@@ -27,6 +28,7 @@ export class Http2Connection implements Connection {
 
   /** `socket` is open and has agreed on HTTP/2. */
   constructor(socket: Socket, server: URL, settings: Http2Settings, clock: Clock) {
+    this.#socket = socket;
     this.#clock = clock;
     this.#settings = settings;
     this.#server = server;
@@ -130,7 +132,7 @@ export class Http2Connection implements Connection {
   destroy(reason: Error): void {
     if (this.#state.step === "broken") return;
     this.#state = nextHttp2State(this.#state, { type: "break", by: reason });
-    destroySession(this.#session, reason);
+    destroySession(this.#session, this.#socket, reason);
   }
 
   /** Lets what is under way end; like `destroySession`, out of the session's own callbacks. */

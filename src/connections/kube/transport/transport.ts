@@ -70,7 +70,7 @@ export class Transport implements Disposable {
         if (!unseen || ++attempt > mostSends || signal.aborted) throw error;
       }
     }
-    throw new ConnectionError(`The API server ${this.#settings.server.origin} takes no requests`, "no");
+    throw new ConnectionError(`The API server ${this.#settings.server.origin} accepts no requests`, "no");
   }
 
   get openConnections(): number {

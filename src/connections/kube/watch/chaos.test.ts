@@ -13,7 +13,7 @@ import { KubeClients } from "../clients.ts";
 import { resources } from "../resources.ts";
 import { Informer, withoutManagedFields } from "./informer.ts";
 import type { WatchClient } from "./list-watch.ts";
-import type { Change } from "./store.ts";
+import type { CopyChange } from "./store.ts";
 
 type Step =
   | { readonly do: "put"; readonly name: string; readonly data: string }
@@ -86,7 +86,7 @@ async function carryOut(server: FakeHistory, clock: FakeClock, step: Step): Prom
 class Replay {
   readonly objects = new Map<string, ConfigMap>();
 
-  take(change: Change<ConfigMap>): void {
+  take(change: CopyChange<ConfigMap>): void {
     const key = change.object.metadata?.name ?? "";
     const known = this.objects.get(key);
     if (change.type === "added") assert.equal(known, undefined, `${key} was added twice`);

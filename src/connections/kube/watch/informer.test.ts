@@ -7,7 +7,7 @@ import type { ConfigMap } from "../../../ground/model/index.ts";
 import { resources } from "../resources.ts";
 import { Informer, withoutManagedFields } from "./informer.ts";
 import type { WatchClient } from "./list-watch.ts";
-import type { Change } from "./store.ts";
+import type { CopyChange } from "./store.ts";
 
 interface World extends AsyncDisposable {
   readonly clock: FakeClock;
@@ -36,7 +36,7 @@ async function start(
   return { clock, server, informer, told, [Symbol.asyncDispose]: () => scope.stop() };
 }
 
-function shortly(change: Change<ConfigMap>): string {
+function shortly(change: CopyChange<ConfigMap>): string {
   const show = ({ metadata, data }: ConfigMap): string => `${metadata?.name}=${data?.["data"]}`;
   switch (change.type) {
     case "added":

@@ -1,7 +1,7 @@
 import { waitFor } from "../../../ground/base/index.ts";
 import type { KubeObject } from "../resources.ts";
 import { ListWatch, type ListWatchPorts, type ListWatchScope } from "./list-watch.ts";
-import { type Change, Store } from "./store.ts";
+import { type CopyChange, CopyStore } from "./store.ts";
 
 export interface InformerSettings<Kind extends KubeObject, Kept> extends ListWatchScope<Kind> {
   /** What is kept of an object; undefined for nothing at all. */
@@ -13,17 +13,14 @@ export interface InformerSettings<Kind extends KubeObject, Kept> extends ListWat
  * the order of the changes, at once, and must not throw.
  */
 export class Informer<Kind extends KubeObject, Kept = Kind> {
-  readonly #store: Store<Kind, Kept>;
+  readonly #store: CopyStore<Kind, Kept>;
   readonly #listWatch: ListWatch<Kind>;
-  readonly #handlers = new Set<(change: Change<Kept>) => void>();
   readonly #waiting = new Set<() => void>();
   readonly #onListed = new Set<() => void>();
   #hasSynced = false;
 
   constructor(settings: InformerSettings<Kind, Kept>, ports: ListWatchPorts) {
-    this.#store = new Store<Kind, Kept>(settings.keep, (change) => {
-      for (const handler of this.#handlers) handler(change);
-    });
+    this.#store = new CopyStore<Kind, Kept>(settings.keep);
     this.#listWatch = new ListWatch(settings, this.#store, ports, () => this.#listed());
   }
 
@@ -55,9 +52,8 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
   }
 
   /** Returns how to stop listening. What is known already is not told again. */
-  onChange(handler: (change: Change<Kept>) => void): () => void {
-    this.#handlers.add(handler);
-    return () => this.#handlers.delete(handler);
+  onChange(handler: (change: CopyChange<Kept>) => void): () => void {
+    return this.#store.onChange(handler);
   }
 
   /**

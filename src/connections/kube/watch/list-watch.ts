@@ -205,7 +205,7 @@ export class ListWatch<Kind extends KubeObject> {
     const text = explain(error);
     if (isExpired(error) || isUnknownVersion(error)) {
       this.#position = undefined;
-      log.debug(2, "The version watched from is gone; listing anew", { path: this.#path });
+      log.debug(2, "The version to watch from is gone; listing again", { path: this.#path });
       return;
     }
     // A place in the history that cannot be read is left behind; a list goes around it.
@@ -214,15 +214,15 @@ export class ListWatch<Kind extends KubeObject> {
       this.#garbledInARow = 0;
     }
     if (this.#problem === undefined)
-      log.warn("Cannot follow the API server; trying on", { path: this.#path, err: text });
-    else log.debug(2, "Still cannot follow the API server", { path: this.#path, err: text });
+      log.warn("Cannot watch the API server; trying again", { path: this.#path, err: text });
+    else log.debug(2, "Still cannot watch the API server", { path: this.#path, err: text });
     this.#problem = text;
   }
 
   #well(): void {
     if (this.#problem === undefined) return;
     this.#problem = undefined;
-    this.#ports.log.info("Following the API server again", { path: this.#path });
+    this.#ports.log.info("Watching the API server again", { path: this.#path });
   }
 
   get #path(): string {

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../resources.ts";
 
 /** What happened to an object; `object` of a deletion is how it was last. */
-export type Change<Kept> =
+export type CopyChange<Kept> =
   | { readonly type: "added"; readonly object: Kept }
   | { readonly type: "updated"; readonly old: Kept; readonly object: Kept }
   | { readonly type: "deleted"; readonly object: Kept };
@@ -13,14 +13,19 @@ interface Entry<Kept> {
 }
 
 /** The present state of what is watched, reduced to what is worth keeping, and the changes that lead from one to the next. */
-export class Store<Kind extends KubeObject, Kept> {
+export class CopyStore<Kind extends KubeObject, Kept> {
   #entries = new Map<string, Entry<Kept>>();
   readonly #keep: (object: Kind) => Kept | undefined;
-  readonly #announce: (change: Change<Kept>) => void;
+  readonly #handlers = new Set<(change: CopyChange<Kept>) => void>();
 
-  constructor(keep: (object: Kind) => Kept | undefined, announce: (change: Change<Kept>) => void) {
+  constructor(keep: (object: Kind) => Kept | undefined) {
     this.#keep = keep;
-    this.#announce = announce;
+  }
+
+  /** Returns how to stop listening. What is known already is not told again. */
+  onChange(handler: (change: CopyChange<Kept>) => void): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
   }
 
   get size(): number {
@@ -83,6 +88,10 @@ export class Store<Kind extends KubeObject, Kept> {
       this.#announce({ type: "deleted", object: known.object });
       this.#announce({ type: "added", object: entry.object });
     }
+  }
+
+  #announce(change: CopyChange<Kept>): void {
+    for (const handler of this.#handlers) handler(change);
   }
 
   #entry({ metadata }: Kind, object: Kept): [string, Entry<Kept>] {

@@ -1,7 +1,8 @@
+import { formatDuration, millisOf } from "../../base/index.ts";
 import { canonicalQuantity, type Taint, tryParseQuantity } from "../../model/index.ts";
 import { describeTree, type Tree } from "../files/tree.ts";
 import type { MemoryReservation, ShutdownGracePeriodByPodPriority, VModuleItem } from "../kubelet-configuration.ts";
-import { formatDuration, millisOf, parseDuration } from "../text/go-duration.ts";
+import { durationOf } from "../text/duration-text.ts";
 import { TextError } from "../text/go-text.ts";
 
 /** How a value of a configuration file is read, and written again for /configz. */
@@ -56,7 +57,7 @@ export const durationField: FieldKind<number> = {
   decode(tree, path, report) {
     if (tree.kind !== "string") return mismatch(durationField, tree, path, report);
     try {
-      return parseDuration(tree.value);
+      return durationOf(tree.value);
     } catch (error) {
       if (!(error instanceof TextError)) throw error;
       report.wrong(path, tree, `${error.message}; wanted ${durationField.wanted}`);

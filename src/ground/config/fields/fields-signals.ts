@@ -33,7 +33,7 @@ export const signalFields = {
     flag: "eviction-minimum-reclaim",
   }),
   mergeDefaultEvictionSettings: bool(false, "Add the default hard thresholds to those of the file.", { pointer: true }),
-  kernelMemcgNotification: bool(false, "Let the kernel tell of memory pressure.", {
+  kernelMemcgNotification: bool(false, "Let the kernel notify of memory pressure.", {
     flag: "kernel-memcg-notification",
   }),
   shutdownGracePeriod: duration(0, "Time the machine's shutdown waits for pods; 0 is off."),

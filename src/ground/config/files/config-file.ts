@@ -11,7 +11,7 @@ import { decodeInto, type Finding } from "./decode.ts";
 import { type ParsedFile, parseFile } from "./parse-file.ts";
 import { entryOf, type Place, type Tree } from "./tree.ts";
 
-export type Gates = Readonly<Record<string, boolean>>;
+export type FlagGates = Readonly<Record<string, boolean>>;
 
 /** What came of reading files. */
 export interface FileResult {
@@ -25,7 +25,7 @@ const wantedVersion = `${group}/v1beta1`;
 const wantedKind = "KubeletConfiguration";
 
 /** Reads the --config file and fills in the defaults that go with one. */
-export async function loadConfigFile(name: string, flagGates: Gates, io: ConfigIo): Promise<FileResult> {
+export async function loadConfigFile(name: string, flagGates: FlagGates, io: ConfigIo): Promise<FileResult> {
   const path = resolve(io.cwd, name);
   const store = new FieldStore();
   const read = await readTree(path, io);
@@ -47,14 +47,14 @@ export async function loadConfigFile(name: string, flagGates: Gates, io: ConfigI
 }
 
 /** The gates that count while defaults are filled in. */
-export function gatesOf(store: FieldStore, flagGates: Gates): GateSet {
+export function gatesOf(store: FieldStore, flagGates: FlagGates): GateSet {
   const gates = new GateSet();
   gates.set(store.get("featureGates") ?? {});
   gates.set(flagGates);
   return gates;
 }
 
-/** Gates of the files that do not exist or are locked. The upstream kubelet panics here. */
+/** FlagGates of the files that do not exist or are locked. The upstream kubelet panics here. */
 export function gateProblems(store: FieldStore): ConfigProblem[] {
   return new GateSet().set(store.get("featureGates") ?? {}).map(({ gate, message }) => {
     const field = keyPath("featureGates", gate);

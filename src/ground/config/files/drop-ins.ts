@@ -7,7 +7,7 @@ import { fieldPaths, specOf } from "../fields/fields.ts";
 import {
   duplicates,
   type FileResult,
-  type Gates,
+  type FlagGates,
   gateProblems,
   gatesOf,
   ignoredDocuments,
@@ -24,7 +24,7 @@ import type { Place } from "./tree.ts";
 export async function mergeDropIns(
   store: FieldStore,
   directory: string,
-  flagGates: Gates,
+  flagGates: FlagGates,
   io: ConfigIo,
 ): Promise<FileResult> {
   const problems: ConfigProblem[] = [];

@@ -3,7 +3,7 @@ import { goQuote } from "../../base/index.ts";
 import type { Taint } from "../../model/index.ts";
 import { isHugePages, tryParseQuantity } from "../../model/index.ts";
 import type { MemoryReservation, VModuleItem } from "../kubelet-configuration.ts";
-import { parseDuration } from "../text/go-duration.ts";
+import { durationOf } from "../text/duration-text.ts";
 import { parseBool, parseCsvRecord, parseInteger, parseVerbosity, TextError } from "../text/go-text.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../text/label-syntax.ts";
 import { KUBERNETES_VERSION } from "../version.ts";
@@ -24,7 +24,7 @@ export const boolKind: FlagKind<boolean> = { type: "", bare: "true", set: (_, te
 export const int32Kind: FlagKind<number> = { type: "int32", set: (_, text) => parseInteger(text, 32) };
 export const int64Kind: FlagKind<number> = { type: "int", set: (_, text) => parseInteger(text, 64) };
 export const stringKind: FlagKind<string> = { type: "string", set: (_, text) => text };
-export const durationKind: FlagKind<number> = { type: "duration", set: (_, text) => parseDuration(text) };
+export const durationKind: FlagKind<number> = { type: "duration", set: (_, text) => durationOf(text) };
 export const verbosityKind: FlagKind<number> = { type: "Level", set: (_, text) => parseVerbosity(text) };
 
 export const stringsKind: FlagKind<readonly string[]> = {

@@ -1,6 +1,6 @@
+import { formatDuration } from "../../base/index.ts";
 import type { Taint } from "../../model/index.ts";
 import type { MemoryReservation, VModuleItem } from "../kubelet-configuration.ts";
-import { formatDuration } from "../text/go-duration.ts";
 import { durationKind, headersKind, langleMapKind, reservedMemoryKind, taintsKind, vmoduleKind } from "./flag-kinds.ts";
 import { type Flag, flagTable } from "./flag-table.ts";
 

@@ -18,7 +18,7 @@ export interface RuleContext {
   invalid(field: string, message: string): void;
 }
 
-export function show(value: unknown): string {
+export function shown(value: unknown): string {
   return typeof value === "string" || Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 

@@ -1,9 +1,10 @@
+import { formatDuration } from "../../base/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
+import { durationOf } from "../text/duration-text.ts";
 import { evictionSignals, parseEvictionThreshold, parseMinimumReclaim } from "../text/eviction-text.ts";
-import { formatDuration, parseDuration } from "../text/go-duration.ts";
 import { TextError } from "../text/go-text.ts";
-import { type RuleContext, show, words } from "./rule-context.ts";
+import { type RuleContext, shown, words } from "./rule-context.ts";
 
 /** Eviction thresholds and graceful shutdown of the node. */
 export function checkEviction(context: RuleContext): void {
@@ -18,7 +19,7 @@ export function checkEviction(context: RuleContext): void {
     const field = keyPath("evictionSoft", signal);
     invalid(
       field,
-      `${label("evictionSoft")} ${show(`${signal}<${threshold}`)}: ${rule} in ${label("evictionSoftGracePeriod")}`,
+      `${label("evictionSoft")} ${shown(`${signal}<${threshold}`)}: ${rule} in ${label("evictionSoftGracePeriod")}`,
     );
   }
   checkShutdown(context);
@@ -39,13 +40,13 @@ function checkMap({ config, invalid }: RuleContext, path: EvictionMap, parse: (t
       parse(text);
     } catch (error) {
       if (!(error instanceof TextError)) throw error;
-      invalid(field, `${label(path)}: ${signal} ${show(text)} is not valid: ${error.message}`);
+      invalid(field, `${label(path)}: ${signal} ${shown(text)} is not valid: ${error.message}`);
     }
   }
 }
 
 function parseGracePeriod(text: string): number {
-  const period = parseDuration(text);
+  const period = durationOf(text);
   if (period < 0) throw new TextError("a grace period must not be negative");
   return period;
 }
@@ -74,9 +75,9 @@ function checkShutdown({ config, invalid, isOn }: RuleContext): void {
   const path = "shutdownGracePeriodByPodPriority";
   if (!isOn("GracefulNodeShutdownBasedOnPodPriority")) {
     const rule = `requires feature gate GracefulNodeShutdownBasedOnPodPriority`;
-    invalid(path, `specifying ${path} ${show(byPriority)} ${rule}`);
+    invalid(path, `specifying ${path} ${shown(byPriority)} ${rule}`);
   } else if (isGiven) {
-    invalid(path, `cannot specify both ${path} ${show(byPriority)} and ${total} at the same time`);
+    invalid(path, `cannot specify both ${path} ${shown(byPriority)} and ${total} at the same time`);
   }
 }
 

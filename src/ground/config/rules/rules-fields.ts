@@ -1,7 +1,7 @@
+import { formatDuration } from "../../base/index.ts";
 import { valueAt } from "../candidate.ts";
 import { fieldPaths, label, specOf } from "../fields/fields.ts";
-import { formatDuration } from "../text/go-duration.ts";
-import { type RuleContext, show } from "./rule-context.ts";
+import { type RuleContext, shown } from "./rule-context.ts";
 
 /** The rules that the table of fields states about single values. */
 export function checkFields({ config, invalid }: RuleContext): void {
@@ -9,7 +9,7 @@ export function checkFields({ config, invalid }: RuleContext): void {
     const { check, kind } = specOf(path);
     const value = valueAt(config, path);
     if (check === undefined || value === undefined || value === null || check.ok(value)) continue;
-    const shown = kind.unit === "Ms" ? formatDuration(Number(value)) : show(value);
-    invalid(path, `${label(path)} ${shown} ${check.rule}`);
+    const found = kind.unit === "Ms" ? formatDuration(Number(value)) : shown(value);
+    invalid(path, `${label(path)} ${found} ${check.rule}`);
   }
 }

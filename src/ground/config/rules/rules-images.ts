@@ -1,7 +1,7 @@
+import { formatDuration } from "../../base/index.ts";
 import { milliUnits, tryParseQuantity } from "../../model/index.ts";
 import { label } from "../fields/fields.ts";
-import { formatDuration } from "../text/go-duration.ts";
-import { type RuleContext, show, words } from "./rule-context.ts";
+import { type RuleContext, shown, words } from "./rule-context.ts";
 
 /** Runtime, images, container logs, restarts. */
 export function checkImages(context: RuleContext): void {
@@ -43,7 +43,7 @@ function checkLogSize({ config, invalid }: RuleContext): void {
   const isWhole = size !== undefined && milliUnits(size) % 1000n === 0n;
   if (isWhole && BigInt.asIntN(64, milliUnits(size) / 1000n) === milliUnits(size) / 1000n) return;
   const rule = "must be a whole number of bytes, such as 10Mi; a negative one disables rotation";
-  invalid("containerLogMaxSize", `${label("containerLogMaxSize")} ${show(config.containerLogMaxSize)} ${rule}`);
+  invalid("containerLogMaxSize", `${label("containerLogMaxSize")} ${shown(config.containerLogMaxSize)} ${rule}`);
 }
 
 function checkCrashLoop({ config, invalid, isOn }: RuleContext): void {
@@ -65,19 +65,19 @@ function checkPullPolicy({ config, invalid }: RuleContext): void {
   const allowlist = config.preloadedImagesVerificationAllowlist;
   if (!pullPolicies.includes(policy)) {
     const field = "imagePullCredentialsVerificationPolicy";
-    invalid(field, `option ${show(policy)} specified for ${field}. Valid options are ${words(pullPolicies)}`);
+    invalid(field, `option ${shown(policy)} specified for ${field}. Valid options are ${words(pullPolicies)}`);
   }
   if (allowlist.length > 0 && policy !== "NeverVerifyAllowlistedImages") {
     const field = "preloadedImagesVerificationAllowlist";
     const rule = 'can\'t be set if imagePullCredentialsVerificationPolicy is not "NeverVerifyAllowlistedImages"';
-    invalid(field, `${field} ${show(allowlist)} ${rule}`);
+    invalid(field, `${field} ${shown(allowlist)} ${rule}`);
     return;
   }
   for (const [index, pattern] of allowlist.entries()) {
     const reason = imagePatternProblem(pattern);
     if (reason === undefined) continue;
     const field = `preloadedImagesVerificationAllowlist[${index}]`;
-    invalid(field, `invalid image pattern in ${field} ${show(pattern)}: ${reason}`);
+    invalid(field, `invalid image pattern in ${field} ${shown(pattern)}: ${reason}`);
   }
 }
 
@@ -86,11 +86,11 @@ function checkNoPullPolicy({ config, invalid }: RuleContext): void {
   const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist: allowlist } = config;
   if (policy !== "") {
     const field = "imagePullCredentialsVerificationPolicy";
-    invalid(field, `${field} ${show(policy)} ${rule}`);
+    invalid(field, `${field} ${shown(policy)} ${rule}`);
   }
   if (allowlist.length > 0) {
     const field = "preloadedImagesVerificationAllowlist";
-    invalid(field, `${field} ${show(allowlist)} ${rule}`);
+    invalid(field, `${field} ${shown(allowlist)} ${rule}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { tryParseQuantity } from "../../model/index.ts";
 import { label } from "../fields/fields.ts";
-import { type RuleContext, show } from "./rule-context.ts";
+import { type RuleContext, shown } from "./rule-context.ts";
 
 const largestVerbosity = 2 ** 31 - 1;
 
@@ -11,7 +11,7 @@ export function checkLogging({ config, problem, isOn }: RuleContext): void {
     problem(field, `${name}: ${kind}: ${rule}`);
   if (logging.format !== "text" && logging.format !== "json") {
     const rule = 'Unsupported log format, must be "text" or "json"';
-    wrong("logging.format", label("logging.format"), `Invalid value: ${show(logging.format)}`, rule);
+    wrong("logging.format", label("logging.format"), `Invalid value: ${shown(logging.format)}`, rule);
   }
   if (logging.format === "json" && !isOn("LoggingBetaOptions")) {
     wrong(
@@ -33,7 +33,7 @@ export function checkLogging({ config, problem, isOn }: RuleContext): void {
     if (item.filePattern === "") wrong(path, path, "Required value", "File pattern must not be empty");
     if (/[=,]/.test(item.filePattern)) {
       const rule = "File pattern must not contain equal sign or comma";
-      wrong(path, path, `Invalid value: ${show(item.filePattern)}`, rule);
+      wrong(path, path, `Invalid value: ${shown(item.filePattern)}`, rule);
     }
     if (item.verbosity > largestVerbosity) {
       wrong(path, path, `Invalid value: ${item.verbosity}`, `Must be <= ${largestVerbosity}`);
@@ -69,5 +69,5 @@ export function checkTracing({ config, invalid }: RuleContext): void {
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(endpoint)?.[1]?.toLowerCase() ?? "";
   if (["dns", "unix", "unix-abstract"].includes(scheme)) return;
   const rule = "Options are none, dns, unix, or unix-abstract";
-  invalid("tracing.endpoint", `tracing.endpoint ${show(endpoint)}: unsupported scheme: ${show(scheme)}. ${rule}`);
+  invalid("tracing.endpoint", `tracing.endpoint ${shown(endpoint)}: unsupported scheme: ${shown(scheme)}. ${rule}`);
 }

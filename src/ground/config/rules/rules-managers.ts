@@ -5,7 +5,7 @@ import { label } from "../fields/fields.ts";
 import type { GateName } from "../gates/gate-table.ts";
 import { parseBool, parseInteger, TextError } from "../text/go-text.ts";
 import { hint } from "../text/nearest.ts";
-import { type RuleContext, show } from "./rule-context.ts";
+import { type RuleContext, shown } from "./rule-context.ts";
 
 /** Options of the CPU and topology managers. */
 export function checkManagers(context: RuleContext): void {
@@ -94,17 +94,17 @@ function readOptions(
     const wrong = (reason: string): void => invalid(keyPath(path, name), `${label(path)}: ${reason}`);
     const option = Object.hasOwn(known, name) ? known[name] : undefined;
     if (option === undefined) {
-      wrong(`unknown ${manager} Policy option: ${show(name)}${hint(name, Object.keys(known))}`);
+      wrong(`unknown ${manager} Policy option: ${shown(name)}${hint(name, Object.keys(known))}`);
       continue;
     }
     if (option.gate !== undefined && !isOn(option.gate)) {
-      wrong(`${manager} Policy option ${show(name)} provided, but not enabled: it needs feature gate ${option.gate}`);
+      wrong(`${manager} Policy option ${shown(name)} provided, but not enabled: it needs feature gate ${option.gate}`);
     }
     try {
       values.set(name, option.read(text));
     } catch (error) {
       if (!(error instanceof TextError)) throw error;
-      wrong(`bad value ${show(text)} for option ${show(name)}: ${error.message}`);
+      wrong(`bad value ${shown(text)} for option ${shown(name)}: ${error.message}`);
     }
   }
   return values;

@@ -3,7 +3,7 @@ import { taintEffects } from "../flags/flag-kinds.ts";
 import { parseNodeIPs } from "../flags/node-ip.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../text/label-syntax.ts";
 import { KUBERNETES_VERSION } from "../version.ts";
-import { type RuleContext, show, words } from "./rule-context.ts";
+import { type RuleContext, shown, words } from "./rule-context.ts";
 
 /** The Node object, sysctls, metrics, and the flags that are no fields. */
 export function checkNode(context: RuleContext): void {
@@ -18,7 +18,7 @@ export function checkNode(context: RuleContext): void {
   const previous = previousMinor();
   if (hidden !== "" && hidden !== previous) {
     const rule = `must be omitted or have the value '${previous}'. Only the previous minor version is allowed`;
-    invalid("showHiddenMetricsForVersion", `showHiddenMetricsForVersion ${show(hidden)} ${rule}`);
+    invalid("showHiddenMetricsForVersion", `showHiddenMetricsForVersion ${shown(hidden)} ${rule}`);
   }
 }
 
@@ -37,11 +37,11 @@ function checkTaints({ config, invalid }: RuleContext): void {
       ...labelValueProblems(taint.value ?? "").map((reason) => `value: ${reason}`),
     ];
     if (taint.effect !== "" && !taintEffects.includes(taint.effect)) {
-      reasons.push(`effect ${show(taint.effect)}: must be one of ${words(taintEffects)}`);
+      reasons.push(`effect ${shown(taint.effect)}: must be one of ${words(taintEffects)}`);
     }
     if (reasons.length > 0) invalid(path, `${name}: invalid taint: ${written}: ${reasons.join("; ")}`);
     if (taint.timeAdded !== undefined) {
-      invalid(path, `${name}: taint.timeAdded ${show(taint.timeAdded)} must not be set`);
+      invalid(path, `${name}: taint.timeAdded ${shown(taint.timeAdded)} must not be set`);
     }
   }
 }
@@ -70,12 +70,12 @@ function checkSysctls({ config, invalid }: RuleContext): void {
     const name = `${path} (--allowed-unsafe-sysctls)`;
     if (pattern.length > 253 || !sysctlPattern.test(pattern)) {
       const rule = `must have at most 253 characters and match regex ${sysctlFormat}`;
-      invalid(path, `${name}: sysctl ${show(pattern)} ${rule}`);
+      invalid(path, `${name}: sysctl ${shown(pattern)} ${rule}`);
       continue;
     }
     const prefix = dotted(pattern).split("*")[0] ?? "";
     const isNamespaced = namespacedSysctls.has(prefix) || namespacedGroups.some((group) => prefix.startsWith(group));
-    if (!isNamespaced) invalid(path, `${name}: the sysctls ${show(prefix)} are not known to be namespaced`);
+    if (!isNamespaced) invalid(path, `${name}: the sysctls ${shown(prefix)} are not known to be namespaced`);
   }
 }
 
@@ -89,10 +89,10 @@ function dotted(name: string): string {
 function checkFlags({ flags, cloudProvider, nodeIP, problem }: RuleContext): void {
   if (cloudProvider !== "" && cloudProvider !== "external") {
     const rule = "built-in cloud providers are disabled. Please set --cloud-provider=external to use an external one";
-    problem("--cloud-provider", `cloud provider ${show(cloudProvider)} was specified, but ${rule}`);
+    problem("--cloud-provider", `cloud provider ${shown(cloudProvider)} was specified, but ${rule}`);
   }
   const { problem: reason } = parseNodeIPs(nodeIP);
-  if (reason !== undefined) problem("--node-ip", `bad --node-ip ${show(nodeIP)}: ${reason}`);
+  if (reason !== undefined) problem("--node-ip", `bad --node-ip ${shown(nodeIP)}: ${reason}`);
   if (flags.exitOnLockContention && flags.lockFile === "") {
     problem(
       "--exit-on-lock-contention",

@@ -1,10 +1,10 @@
+import { formatDuration } from "../../base/index.ts";
 import { isHugePages, tryParseQuantity } from "../../model/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
 import { CpuSetError, parseCpuSet } from "../text/cpu-set.ts";
-import { formatDuration } from "../text/go-duration.ts";
 import { reservableResources } from "../text/reserved.ts";
-import { type RuleContext, show, words } from "./rule-context.ts";
+import { type RuleContext, shown, words } from "./rule-context.ts";
 
 /** Cgroups and what of the node is reserved and enforced. */
 export function checkResources(context: RuleContext): void {
@@ -20,7 +20,7 @@ export function checkResources(context: RuleContext): void {
 
 function checkCgroups({ config, invalid, problem, isOn, cgroupVersion }: RuleContext): void {
   if (config.systemCgroups !== "" && config.cgroupRoot === "") {
-    const given = `${label("systemCgroups")} ${show(config.systemCgroups)}`;
+    const given = `${label("systemCgroups")} ${shown(config.systemCgroups)}`;
     invalid("systemCgroups", `${given} was specified and ${label("cgroupRoot")} was not specified`);
   }
   if (config.systemCgroups === "/") {
@@ -65,12 +65,12 @@ function checkEnforcement({ config, invalid }: RuleContext): void {
   for (const word of new Set(given)) {
     if (given.indexOf(word) !== given.lastIndexOf(word)) invalid(path, `duplicated enforcements "${word}" in ${name}`);
     if (!enforcements.includes(word)) {
-      invalid(path, `option ${show(word)} specified for ${name}. Valid options are ${words(enforcements)}`);
+      invalid(path, `option ${shown(word)} specified for ${name}. Valid options are ${words(enforcements)}`);
       continue;
     }
     if (word === "none") {
       if (given.length > 1)
-        invalid(path, `${name} ${show(given)} may not contain additional enforcements when "none" is specified`);
+        invalid(path, `${name} ${shown(given)} may not contain additional enforcements when "none" is specified`);
       continue;
     }
     const cgroup = word.startsWith("system")
@@ -97,9 +97,10 @@ function checkReserved({ config, invalid }: RuleContext): void {
         invalid(keyPath(path, resource), `${label(path)} value failed to parse: ${reason}`);
       const quantity = tryParseQuantity(text);
       if (!reservableResources.includes(resource)) {
-        wrong(`cannot reserve ${show(resource)} resource, only ${words(reservableResources)}`);
-      } else if (quantity === undefined) wrong(`failed to parse quantity ${show(text)} for ${show(resource)} resource`);
-      else if (quantity < 0n) wrong(`resource quantity for ${show(resource)} cannot be negative: ${text}`);
+        wrong(`cannot reserve ${shown(resource)} resource, only ${words(reservableResources)}`);
+      } else if (quantity === undefined)
+        wrong(`failed to parse quantity ${shown(text)} for ${shown(resource)} resource`);
+      else if (quantity < 0n) wrong(`resource quantity for ${shown(resource)} cannot be negative: ${text}`);
     }
   }
 }
@@ -110,7 +111,7 @@ function checkReservedCpus({ config, invalid, onlineCpus }: RuleContext): void {
   const path = "reservedSystemCPUs";
   if (config.systemReservedCgroup !== "" || config.kubeReservedCgroup !== "") {
     const others = `${label("systemReservedCgroup")} or ${label("kubeReservedCgroup")}`;
-    invalid(path, `can't use ${label(path)} ${show(text)} with ${others}`);
+    invalid(path, `can't use ${label(path)} ${shown(text)} with ${others}`);
   }
   try {
     const online = onlineCpus === undefined ? undefined : parseCpuSet(onlineCpus);
@@ -118,12 +119,12 @@ function checkReservedCpus({ config, invalid, onlineCpus }: RuleContext): void {
     if (offline.length > 0) {
       invalid(
         path,
-        `${label(path)} ${show(text)} must be a subset of the online CPUs ${show(onlineCpus)}; not online: ${offline.join(",")}`,
+        `${label(path)} ${shown(text)} must be a subset of the online CPUs ${shown(onlineCpus)}; not online: ${offline.join(",")}`,
       );
     }
   } catch (error) {
     if (!(error instanceof CpuSetError)) throw error;
-    invalid(path, `unable to parse ${label(path)} ${show(text)}, error: ${error.message}`);
+    invalid(path, `unable to parse ${label(path)} ${shown(text)}, error: ${error.message}`);
   }
 }
 
@@ -135,14 +136,14 @@ function checkReservedMemory({ config, invalid }: RuleContext): void {
     for (const [type, quantity] of Object.entries(limits)) {
       if (type !== "memory" && !isHugePages(type)) {
         const rule = `is not supported, only "memory" and "hugepages-<size>" are accepted`;
-        invalid(path, `${name}: the limit type ${show(type)} for NUMA node ${numaNode} ${rule}`);
+        invalid(path, `${name}: the limit type ${shown(type)} for NUMA node ${numaNode} ${rule}`);
       }
       if (tryParseQuantity(quantity) === 0n) {
-        invalid(path, `${name}: reserved memory may not be zero for NUMA node ${numaNode} and resource ${show(type)}`);
+        invalid(path, `${name}: reserved memory may not be zero for NUMA node ${numaNode} and resource ${shown(type)}`);
       }
       const identity = `${numaNode} ${type}`;
       if (seen.has(identity)) {
-        const rule = `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource ${show(type)}`;
+        const rule = `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource ${shown(type)}`;
         invalid(path, `${name}: ${rule}`);
       }
       seen.add(identity);
@@ -155,11 +156,11 @@ function checkQosReserved({ config, invalid }: RuleContext): void {
     const wrong = (reason: string): void =>
       invalid(keyPath("qosReserved", resource), `${label("qosReserved")} value failed to parse: ${reason}`);
     const percent = /^([+-]?[0-9]{1,15})%+$/.exec(text)?.[1];
-    if (resource !== "memory") wrong(`cannot reserve ${show(resource)} resource, only "memory"`);
+    if (resource !== "memory") wrong(`cannot reserve ${shown(resource)} resource, only "memory"`);
     else if (percent === undefined)
-      wrong(`percentage expected, got ${show(text)}; wanted a whole number such as "50%"`);
+      wrong(`percentage expected, got ${shown(text)}; wanted a whole number such as "50%"`);
     else if (Number(percent) < 0 || Number(percent) > 100)
-      wrong(`percentage must be between 0 and 100, got ${show(text)}`);
+      wrong(`percentage must be between 0 and 100, got ${shown(text)}`);
   }
 }
 
@@ -167,7 +168,7 @@ function checkSwap({ config, invalid, cgroupVersion }: RuleContext): void {
   const path = "memorySwap.swapBehavior";
   const { swapBehavior } = config.memorySwap;
   if (!["", "NoSwap", "LimitedSwap"].includes(swapBehavior)) {
-    invalid(path, `${path} ${show(swapBehavior)} must be one of: "", "LimitedSwap" or "NoSwap"`);
+    invalid(path, `${path} ${shown(swapBehavior)} must be one of: "", "LimitedSwap" or "NoSwap"`);
   }
   if (swapBehavior === "LimitedSwap" && cgroupVersion === 1) {
     invalid(path, `${path} "LimitedSwap" must not be used with cgroup v1; it needs a host with cgroup v2`);

@@ -1,7 +1,7 @@
+import { formatDuration } from "../../base/index.ts";
 import { label } from "../fields/fields.ts";
 import { isAddress } from "../flags/flag-kinds.ts";
-import { formatDuration } from "../text/go-duration.ts";
-import { type RuleContext, show, words } from "./rule-context.ts";
+import { type RuleContext, shown, words } from "./rule-context.ts";
 
 /** Servers, TLS, authentication, static pods, logs directory. */
 export function checkServer(context: RuleContext): void {
@@ -17,7 +17,7 @@ export function checkServer(context: RuleContext): void {
     );
   }
   if (!isAddress(config.address)) {
-    invalid("address", `${label("address")} ${show(config.address)} must be an IP address`);
+    invalid("address", `${label("address")} ${shown(config.address)} must be an IP address`);
   }
 }
 
@@ -54,7 +54,7 @@ export const insecureCipherSuites: readonly string[] = [
 function checkTls({ config, invalid, isOn }: RuleContext): void {
   if (config.tlsMinVersion !== "" && !tlsVersions.includes(config.tlsMinVersion)) {
     const rule = `must be one of: ${words(tlsVersions)}`;
-    invalid("tlsMinVersion", `unknown tls version ${show(config.tlsMinVersion)}: ${label("tlsMinVersion")} ${rule}`);
+    invalid("tlsMinVersion", `unknown tls version ${shown(config.tlsMinVersion)}: ${label("tlsMinVersion")} ${rule}`);
   }
   for (const suite of config.tlsCipherSuites) {
     if (cipherSuites.includes(suite) || insecureCipherSuites.includes(suite)) continue;
@@ -72,7 +72,7 @@ function checkTls({ config, invalid, isOn }: RuleContext): void {
       certificate === ""
         ? (["tlsPrivateKeyFile", "tlsCertFile"] as const)
         : (["tlsCertFile", "tlsPrivateKeyFile"] as const);
-    invalid(set, `${label(set)} ${show(config[set])} must be given together with ${label(missing)}`);
+    invalid(set, `${label(set)} ${shown(config[set])} must be given together with ${label(missing)}`);
   }
 }
 
@@ -94,7 +94,7 @@ function checkLogQuery({ config, invalid, isOn }: RuleContext): void {
 
 function checkPodLogsDir({ config, invalid }: RuleContext): void {
   const path = config.podLogsDir;
-  const wrong = (rule: string): void => invalid("podLogsDir", `podLogsDir: pod logs path ${show(path)} ${rule}`);
+  const wrong = (rule: string): void => invalid("podLogsDir", `podLogsDir: pod logs path ${shown(path)} ${rule}`);
   if (path === "") wrong("must not be empty");
   else {
     if (!path.startsWith("/")) wrong("must be absolute path");

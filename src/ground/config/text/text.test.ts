@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { configOf, loadFile } from "../../../../test/support/load-config.ts";
+import { formatDuration } from "../../base/index.ts";
 import { CpuSetError, parseCpuSet } from "./cpu-set.ts";
+import { durationOf } from "./duration-text.ts";
 import { parseEvictionThreshold, parseMinimumReclaim } from "./eviction-text.ts";
-import { formatDuration, parseDuration } from "./go-duration.ts";
 import { parseBool, parseCsvRecord, parseInteger, TextError } from "./go-text.ts";
 import { labelValueProblems, qualifiedNameProblems } from "./label-syntax.ts";
 import { nearest } from "./nearest.ts";
@@ -27,7 +28,7 @@ for (const [text, ms, shown] of [
   ["2562047h", 9_223_369_200_000, "2562047h0m0s"],
 ] as const) {
   test(`duration ${text}`, () => {
-    assert.equal(parseDuration(text), ms);
+    assert.equal(durationOf(text), ms);
     assert.equal(formatDuration(ms), shown);
   });
 }
@@ -43,12 +44,12 @@ for (const [text, message] of [
   ["5constructor", 'time: unknown unit "constructor" in duration "5constructor"'],
   ["2562048h", 'time: invalid duration "2562048h"'],
 ] as const) {
-  test(`duration ${text} is refused`, () => assert.throws(() => parseDuration(text), new TextError(message)));
+  test(`duration ${text} is refused`, () => assert.throws(() => durationOf(text), new TextError(message)));
 }
 
 test("a duration that is printed reads back", () => {
   fc.assert(
-    fc.property(fc.integer({ min: -(2 ** 40), max: 2 ** 40 }), (ms) => parseDuration(formatDuration(ms)) === ms),
+    fc.property(fc.integer({ min: -(2 ** 40), max: 2 ** 40 }), (ms) => durationOf(formatDuration(ms)) === ms),
     { numRuns: 300 },
   );
 });

@@ -6,7 +6,7 @@ import type {
   PodAffinityTerm,
 } from "../kube/gen/types.ts";
 import type { ProblemList } from "../problem.ts";
-import { checkLabelSelector } from "./labels.ts";
+import { checkLabelSelector, checkOperator } from "./labels.ts";
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from "./names.ts";
 
 export function checkAffinity(affinity: Affinity | undefined, path: string, problems: ProblemList): void {
@@ -52,28 +52,11 @@ function checkNodeRequirement(
   path: string,
   problems: ProblemList,
 ): void {
-  switch (operator) {
-    case "In":
-    case "NotIn":
-      if (values.length === 0) {
-        problems.required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
-      }
-      break;
-    case "Exists":
-    case "DoesNotExist":
-      if (values.length > 0) {
-        problems.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-      }
-      break;
-    case "Gt":
-    case "Lt":
-      if (values.length !== 1) {
-        problems.required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'");
-      }
-      break;
-    default:
-      problems.invalid(`${path}.operator`, operator, "not a valid selector operator");
-  }
+  if (operator === "Gt" || operator === "Lt") {
+    if (values.length !== 1) {
+      problems.required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'");
+    }
+  } else checkOperator(operator, values, path, problems);
   problems.invalidEach(`${path}.key`, key, qualifiedName(key));
   // A preference for a label that no node can have does no harm.
   if (strength === "preferred") return;

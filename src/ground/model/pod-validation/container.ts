@@ -1,3 +1,4 @@
+import { pullPolicies } from "../image-reference.ts";
 import type { Container, ContainerResizePolicy, PodSpec } from "../kube/gen/types.ts";
 import type { ProblemList } from "../problem.ts";
 import { checkEnv, checkEnvFrom } from "./env.ts";
@@ -14,7 +15,6 @@ export interface ContainerSurroundings {
   readonly claimNames: ReadonlySet<string>;
 }
 
-const pullPolicies: readonly string[] = ["Always", "IfNotPresent", "Never"];
 const messagePolicies: readonly string[] = ["File", "FallbackToLogsOnError"];
 
 /** What holds for regular, init and ephemeral containers alike. */

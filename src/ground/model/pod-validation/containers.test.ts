@@ -34,10 +34,42 @@ checksPods("container", [
   },
   {
     name: "restart policy and rules of a regular container",
-    container: { restartPolicy: "Always", restartPolicyRules: [] },
+    container: {
+      restartPolicy: "Never",
+      restartPolicyRules: [
+        { action: "Restart", exitCodes: { operator: "In", values: [42] } },
+        { action: "RestartAllContainers", exitCodes: { operator: "NotIn", values: [0, 1] } },
+      ],
+    },
+    wanted: [],
+  },
+  {
+    name: "restart rules that make no sense",
+    container: {
+      restartPolicy: "Sometimes",
+      restartPolicyRules: [
+        { action: "Terminate", exitCodes: { operator: "Gt", values: Array.from({ length: 256 }, (_, code) => code) } },
+        ...Array.from({ length: 20 }, () => ({ action: "Restart" })),
+      ].slice(0, 21),
+    },
     wanted: [
-      "spec.containers[0].restartPolicy: Forbidden: may not be set for non-init containers",
-      "spec.containers[0].restartPolicyRules: Ignored: rules by exit code are not supported for pods from manifests",
+      'spec.containers[0].restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"',
+      "spec.containers[0].restartPolicyRules: Too many: must have at most 20 items",
+      'spec.containers[0].restartPolicyRules[0].action: Unsupported value: "Terminate": supported values: "Restart", "RestartAllContainers"',
+      'spec.containers[0].restartPolicyRules[0].exitCodes.operator: Unsupported value: "Gt": supported values: "In", "NotIn"',
+      "spec.containers[0].restartPolicyRules[0].exitCodes.values: Too many: must have at most 255 items",
+      ...Array.from(
+        { length: 20 },
+        (_, index) =>
+          `spec.containers[0].restartPolicyRules[${index + 1}].exitCodes: Required value: must be specified`,
+      ),
+    ],
+  },
+  {
+    name: "restart rules without a policy of the container's own",
+    container: { restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "In", values: [1] } }] },
+    wanted: [
+      "spec.containers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used",
     ],
   },
   {

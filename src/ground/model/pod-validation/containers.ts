@@ -1,9 +1,10 @@
-import type { Container, EphemeralContainer } from "../kube/gen/types.ts";
+import type { EphemeralContainer } from "../kube/gen/types.ts";
 import { isSidecar } from "../pod.ts";
 import type { ProblemList } from "../problem.ts";
 import { type ContainerSurroundings, checkContainer } from "./container.ts";
 import { checkLifecycle, checkProbes } from "./handlers.ts";
 import { checkHostPortConflicts } from "./ports.ts";
+import { checkRestartRules } from "./restart-rules.ts";
 
 export function checkContainers(pod: ContainerSurroundings, problems: ProblemList): void {
   checkRegular(pod, problems);
@@ -22,10 +23,7 @@ function checkRegular(pod: ContainerSurroundings, problems: ProblemList): void {
     if (container.name !== "") names.add(container.name);
     if (container.lifecycle !== undefined) checkLifecycle(container.lifecycle, pod.spec, `${path}.lifecycle`, problems);
     checkProbes(container, pod.spec, path, problems);
-    if (container.restartPolicy !== undefined) {
-      problems.forbidden(`${path}.restartPolicy`, "may not be set for non-init containers");
-    }
-    warnOfRestartRules(container, path, problems);
+    checkRestartRules(container, path, problems);
   }
   checkHostPortConflicts(
     containers.map((container, index) => [container, `spec.containers[${index}]`]),
@@ -50,25 +48,13 @@ function checkInit(pod: ContainerSurroundings, problems: ProblemList): void {
       }
       checkProbes(container, pod.spec, path, problems);
     } else {
-      if (container.restartPolicy !== undefined) {
-        problems.unsupported(`${path}.restartPolicy`, container.restartPolicy, ["Always"]);
-      }
       for (const name of onlyForSidecars) {
         if (container[name] === undefined) continue;
         problems.forbidden(`${path}.${name}`, "may not be set for init containers without restartPolicy=Always");
       }
     }
-    warnOfRestartRules(container, path, problems);
-    if ((container.resizePolicy ?? []).length > 0) {
-      problems.invalid(`${path}.resizePolicy`, container.resizePolicy, "must not be set for init containers");
-    }
+    checkRestartRules(container, path, problems);
   }
-}
-
-/** Restart rules per exit code belong to a feature that is off; ignoring them silently would surprise. */
-function warnOfRestartRules({ restartPolicyRules }: Container, path: string, problems: ProblemList): void {
-  if (restartPolicyRules === undefined) return;
-  problems.warn(`${path}.restartPolicyRules`, "Ignored: rules by exit code are not supported for pods from manifests");
 }
 
 const notForEphemeral = [

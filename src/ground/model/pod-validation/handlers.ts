@@ -2,15 +2,15 @@ import type { Container, HTTPGetAction, Lifecycle, LifecycleHandler, PodSpec, Pr
 import type { ProblemList } from "../problem.ts";
 import { httpHeaderName, nonNegative, portName, portNumber } from "./names.ts";
 
-export type PodFacts = Pick<PodSpec, "terminationGracePeriodSeconds" | "os">;
+export type HandlerPod = Pick<PodSpec, "terminationGracePeriodSeconds" | "os">;
 
-export function checkLifecycle(lifecycle: Lifecycle, pod: PodFacts, path: string, problems: ProblemList): void {
+export function checkLifecycle(lifecycle: Lifecycle, pod: HandlerPod, path: string, problems: ProblemList): void {
   if (lifecycle.postStart !== undefined) checkHandler(lifecycle.postStart, pod, `${path}.postStart`, problems);
   if (lifecycle.preStop !== undefined) checkHandler(lifecycle.preStop, pod, `${path}.preStop`, problems);
   if (lifecycle.stopSignal !== undefined) checkStopSignal(lifecycle.stopSignal, pod, `${path}.stopSignal`, problems);
 }
 
-export function checkProbes(container: Container, pod: PodFacts, path: string, problems: ProblemList): void {
+export function checkProbes(container: Container, pod: HandlerPod, path: string, problems: ProblemList): void {
   const { livenessProbe, readinessProbe, startupProbe } = container;
   if (livenessProbe !== undefined) {
     checkProbe(livenessProbe, pod, `${path}.livenessProbe`, problems);
@@ -44,7 +44,7 @@ const probeNumbers = [
   "failureThreshold",
 ] as const;
 
-function checkProbe(probe: Probe, pod: PodFacts, path: string, problems: ProblemList): void {
+function checkProbe(probe: Probe, pod: HandlerPod, path: string, problems: ProblemList): void {
   checkHandler(probe, pod, path, problems);
   for (const name of probeNumbers) {
     const value = probe[name] ?? 0;
@@ -59,7 +59,7 @@ function checkProbe(probe: Probe, pod: PodFacts, path: string, problems: Problem
 /** Exactly one way to act, whether for a probe or for a hook. */
 function checkHandler(
   handler: LifecycleHandler & Pick<Probe, "grpc">,
-  pod: PodFacts,
+  pod: HandlerPod,
   path: string,
   problems: ProblemList,
 ): void {
@@ -104,7 +104,7 @@ function checkPort(port: string | number, path: string, problems: ProblemList): 
 
 function checkSleep(
   seconds: number,
-  { terminationGracePeriodSeconds: grace }: PodFacts,
+  { terminationGracePeriodSeconds: grace }: HandlerPod,
   path: string,
   problems: ProblemList,
 ): void {
@@ -125,7 +125,7 @@ const linuxSignals: readonly string[] = [
   "RTMAX",
 ].map((name) => `SIG${name}`);
 
-function checkStopSignal(stopSignal: string, { os }: PodFacts, path: string, problems: ProblemList): void {
+function checkStopSignal(stopSignal: string, { os }: HandlerPod, path: string, problems: ProblemList): void {
   if (os === undefined) {
     problems.forbidden(path, "may not be set for containers with empty `spec.os.name`");
     return;

@@ -27,25 +27,30 @@ export function checkLabelSelector(selector: LabelSelector | undefined, path: st
   checkLabels(selector.matchLabels, `${path}.matchLabels`, problems);
   for (const [index, { key, operator, values = [] }] of (selector.matchExpressions ?? []).entries()) {
     const at = `${path}.matchExpressions[${index}]`;
-    switch (operator) {
-      case "In":
-      case "NotIn":
-        if (values.length === 0) {
-          problems.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
-        }
-        break;
-      case "Exists":
-      case "DoesNotExist":
-        if (values.length > 0) {
-          problems.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-        }
-        break;
-      default:
-        problems.invalid(`${at}.operator`, operator, "not a valid selector operator");
-    }
+    checkOperator(operator, values, at, problems);
     problems.invalidEach(`${at}.key`, key, qualifiedName(key));
     for (const [valueIndex, value] of values.entries()) {
       problems.invalidEach(`${at}.values[${valueIndex}]`, value, labelValue(value));
     }
+  }
+}
+
+/** That the operator is one that all selectors know, and has the values that it needs. */
+export function checkOperator(operator: string, values: readonly string[], path: string, problems: ProblemList): void {
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      if (values.length === 0) {
+        problems.required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
+      }
+      break;
+    case "Exists":
+    case "DoesNotExist":
+      if (values.length > 0) {
+        problems.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+      }
+      break;
+    default:
+      problems.invalid(`${path}.operator`, operator, "not a valid selector operator");
   }
 }

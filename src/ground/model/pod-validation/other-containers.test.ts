@@ -28,8 +28,6 @@ checksPods("init containers", [
       "@[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always",
       "@[0].startupProbe: Forbidden: may not be set for init containers without restartPolicy=Always",
       '@[1].name: Duplicate value: "c"',
-      '@[1].restartPolicy: Unsupported value: "Never": supported values: "Always"',
-      '@[1].resizePolicy: Invalid value: [{"resourceName":"cpu","restartPolicy":"NotRequired"}]: must not be set for init containers',
       '@[2].name: Duplicate value: "i"',
       '@[2].ports[1].hostPort: Duplicate value: "TCP//5"',
     ],

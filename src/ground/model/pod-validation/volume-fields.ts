@@ -4,14 +4,14 @@ import { checkFieldRef, checkResourceFieldRef } from "./env.ts";
 import { fileMode } from "./names.ts";
 import { checkNonReservedPath } from "./paths.ts";
 
-export interface VolumePlace {
+export interface CheckedVolume {
   /** Path of the volume itself. */
   readonly path: string;
   readonly podName: string;
 }
 
 /** The rules of one kind of volume; called only when that kind is set. */
-export type VolumeCheck = (volume: Volume, place: VolumePlace, problems: ProblemList) => void;
+export type VolumeCheck = (volume: Volume, place: CheckedVolume, problems: ProblemList) => void;
 
 /** Texts and lists that must not be empty. */
 export function requireFields<Source extends object>(

@@ -1,4 +1,5 @@
 import { table } from "../../base/index.ts";
+import { pullPolicies } from "../image-reference.ts";
 import type { FCVolumeSource, ISCSIVolumeSource } from "../kube/gen/types.ts";
 import type { ProblemList } from "../problem.ts";
 import { tryParseQuantity } from "../quantity.ts";
@@ -99,10 +100,9 @@ export const volumeSourceChecks: Readonly<Record<string, VolumeCheck>> = table({
   },
   image: ({ image }, { path }, problems) => {
     requireFields(image, ["reference"], `${path}.image`, problems);
-    const policies = ["Always", "IfNotPresent", "Never"];
     const { pullPolicy } = image ?? {};
-    if (pullPolicy && !policies.includes(pullPolicy)) {
-      problems.unsupported(`${path}.image.pullPolicy`, pullPolicy, policies);
+    if (pullPolicy && !pullPolicies.some((policy) => policy === pullPolicy)) {
+      problems.unsupported(`${path}.image.pullPolicy`, pullPolicy, pullPolicies);
     }
   },
   ...cloudVolumeChecks,

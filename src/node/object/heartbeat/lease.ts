@@ -28,7 +28,7 @@ export class LeaseKeeper {
   readonly #seconds: number;
   readonly #pause: Pause;
   #lease: Lease | undefined;
-  #failing = false;
+  /** Why it could not be renewed; undefined when the last try went through. */
   #problem: string | undefined;
   #renewedAt: number | undefined;
   #hastened = false;
@@ -162,13 +162,11 @@ export class LeaseKeeper {
   }
 
   #failed(error: unknown): void {
-    this.#failing = true;
     this.#problem = messageOf(error);
   }
 
   #succeeded(): void {
-    if (this.#failing) this.#ports.onRecovered();
-    this.#failing = false;
+    if (this.#problem !== undefined) this.#ports.onRecovered();
     this.#problem = undefined;
     this.#renewedAt = this.#ports.clock.monotonic();
   }

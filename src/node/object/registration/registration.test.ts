@@ -4,9 +4,8 @@ import { FakeApi, refusal } from "../../../../test/support/fake-api.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { TestFacts, testNodeSettings } from "../../../../test/support/node-facts.ts";
 import { resources } from "../../../connections/kube/index.ts";
-import { silentLogger, TaskScope } from "../../../ground/base/index.ts";
+import { silentLogger } from "../../../ground/base/index.ts";
 import type { Node } from "../../../ground/model/index.ts";
-import { CsiNodeKeeper } from "./csi-node.ts";
 import { newNode } from "./node-object.ts";
 import { reconciled } from "./reconcile.ts";
 import { registerNode } from "./register.ts";
@@ -201,65 +200,5 @@ describe("registration", () => {
     await done;
     const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
     assert.deepEqual(waits, [100, 200, 400, 800, 1_600, 3_200, 6_400, 7_000, 7_000]);
-  });
-});
-
-describe("CSINode", () => {
-  const start = () => {
-    const api = new FakeApi();
-    const clock = new FakeClock();
-    const told: (string | undefined)[] = [];
-    const keeper = new CsiNodeKeeper({
-      client: api as never,
-      clock,
-      log: silentLogger,
-      random: () => 0,
-      onChange: () => told.push(keeper.problem),
-    });
-    return { api, clock, keeper, told };
-  };
-  const owner = (uid: string): Node => ({ metadata: { name: "node-1", uid } });
-
-  test("is made for the Node, and until then storage is not ready", async () => {
-    const { api, keeper, told } = start();
-    assert.equal(keeper.problem, "CSINode is not yet initialized");
-    await keeper.ensure(owner("u1"), never);
-    assert.deepEqual(told, [undefined]);
-    const made = api.object(resources.csiNodes, { name: "node-1" });
-    assert.deepEqual(made?.metadata?.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "node-1", uid: "u1" }]);
-    assert.deepEqual(made?.spec, { drivers: [] });
-    assert.match(
-      made?.metadata?.annotations?.["storage.alpha.kubernetes.io/migrated-plugins"] ?? "",
-      /^kubernetes\.io\/aws-ebs,/,
-    );
-    assert.deepEqual(api.story, ["create v1/csinodes"]);
-  });
-
-  test("one that is there keeps its drivers, and passes to another Node of the name", async () => {
-    const { api, keeper } = start();
-    await keeper.ensure(owner("u1"), never);
-    const known = api.object(resources.csiNodes, { name: "node-1" });
-    const drivers = [{ name: "d", nodeID: "n" }];
-    api.put(resources.csiNodes, { name: "node-1" }, { ...known, spec: { drivers } });
-    await keeper.ensure(owner("u1"), never);
-    assert.equal(api.calls.filter(({ verb }) => verb === "update").length, 0);
-    await keeper.ensure(owner("u2"), never);
-    const now = api.object(resources.csiNodes, { name: "node-1" });
-    assert.equal(now?.metadata?.ownerReferences?.[0]?.uid, "u2");
-    assert.deepEqual(now?.spec.drivers, drivers);
-  });
-
-  test("trouble is shown and tried again", async () => {
-    const { api, clock, keeper, told } = start();
-    let failures = 3;
-    api.trouble = () => {
-      if (failures-- > 0) throw new Error("no server");
-    };
-    await using scope = new TaskScope();
-    scope.spawn("ensure", (signal) => keeper.ensure(owner("u1"), signal));
-    await clock.advance(29);
-    assert.equal(keeper.problem, "failed to initialize CSINode: no server");
-    await clock.advance(30 + 240 + 1_920);
-    assert.deepEqual(told, ["failed to initialize CSINode: no server", undefined]);
   });
 });

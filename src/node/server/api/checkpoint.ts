@@ -3,9 +3,9 @@ import { CriError, type RuntimeService } from "../../../connections/cri/index.ts
 import type { Clock } from "../../../ground/base/index.ts";
 import { sendJson, untilClientLeaves } from "../http.ts";
 import type { LocalViews, RuntimeViews } from "../ports.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 import { containerNames, requirePod, runningContainer } from "./pod-lookup.ts";
-import type { ApiCall, Mount } from "./router.ts";
+import type { ApiCall, ApiMount } from "./router.ts";
 
 export interface CheckpointPorts {
   readonly views: Pick<LocalViews, "pods">;
@@ -17,7 +17,7 @@ export interface CheckpointPorts {
 }
 
 /** /checkpoint: has the runtime write a container's state into an archive. */
-export function checkpointService(ports: CheckpointPorts): Mount {
+export function checkpointService(ports: CheckpointPorts): ApiMount {
   return {
     type: "service",
     path: "/checkpoint/",
@@ -36,11 +36,11 @@ async function checkpoint({ params, query, response }: ApiCall, ports: Checkpoin
   const { namespace = "", pod: name = "", container = "" } = params;
   const signal = untilClientLeaves(response);
   const { pod, uid } = requirePod(ports.views, namespace, name);
-  if (!containerNames(pod).includes(container)) throw new ApiError(404, `container ${container} does not exist`);
+  if (!containerNames(pod).includes(container)) throw new AnswerError(404, `container ${container} does not exist`);
   const asked = query.getAll("timeout").at(-1) ?? "0";
-  if (!/^[+-]?\d{1,18}$/.test(asked)) throw new ApiError(404, "cannot parse value of timeout parameter");
-  const failed = (why: string): ApiError =>
-    new ApiError(500, `checkpointing of ${namespace}/${name}/${container} failed (${why})`);
+  if (!/^[+-]?\d{1,18}$/.test(asked)) throw new AnswerError(404, "cannot parse value of timeout parameter");
+  const failed = (why: string): AnswerError =>
+    new AnswerError(500, `checkpointing of ${namespace}/${name}/${container} failed (${why})`);
   const running = await runningContainer(ports.runtimeViews, uid, container, signal);
   if (running === undefined) throw failed(`container not found (${JSON.stringify(container)})`);
   const file = `checkpoint-${name}_${namespace}-${container}-${localTime(new Date(ports.clock.now()))}.tar`;

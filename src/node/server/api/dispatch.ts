@@ -4,13 +4,13 @@ import type { Duplex } from "node:stream";
 import { allEnded, type Clock, type Logger, messageOf } from "../../../ground/base/index.ts";
 import { sendText } from "../http.ts";
 import { endAndLeave } from "../streaming/half-open.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 import type { Gate } from "./gate.ts";
-import { type ApiCall, findMount, type Mount, matchRoute, type Upgrade } from "./router.ts";
+import { type ApiCall, type ApiMount, findMount, matchRoute, type Upgrade } from "./router.ts";
 import { parseTarget } from "./target.ts";
 
 export interface DispatchPorts {
-  readonly mounts: readonly Mount[];
+  readonly mounts: readonly ApiMount[];
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Logger;
@@ -127,9 +127,9 @@ export class Dispatcher {
       done = onRequest(method, path);
       await this.#route({ request, response, path, query: target.query, upgrade });
     } catch (error) {
-      if (!(error instanceof ApiError)) log.error("Request failed", error, { method, path });
+      if (!(error instanceof AnswerError)) log.error("Request failed", error, { method, path });
       if (response.headersSent || upgrade?.socket.destroyed) response.destroy();
-      else if (error instanceof ApiError) sendText(response, error.status, error.message, error.headers);
+      else if (error instanceof AnswerError) sendText(response, error.status, error.message, error.headers);
       else sendText(response, 500, `recover from panic situation: - ${messageOf(error)}\n`);
     } finally {
       done();

@@ -2,18 +2,18 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { followOnDisks, openPath } from "../../../connections/host/index.ts";
 import { hasCode } from "../../../ground/base/index.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 import { bytesOfText } from "./byte-text.ts";
 
 /** Something below a directory, held open until disposed of. */
-export type Found = AsyncDisposable &
+export type FoundBelow = AsyncDisposable &
   (
     | { readonly type: "file"; readonly handle: FileHandle }
     /** `path` leads to this very directory, whatever has become of its name. */
     | { readonly type: "directory"; readonly path: string }
   );
 
-const notFound = (): ApiError => new ApiError(404, "404 page not found\n");
+const notFound = (): AnswerError => new AnswerError(404, "404 page not found\n");
 
 /** A pipe or a device that took a file's place must not make us wait, nor become our terminal. */
 const reading = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
@@ -25,7 +25,7 @@ const standing = openPath | constants.O_NOFOLLOW;
  * gets us nowhere else, and no device is ever opened just to be looked at. What lies on a file server is not looked at:
  * one that is away would keep a thread of the agent's for ever.
  */
-export async function findBelow(root: string, path: string): Promise<Found> {
+export async function findBelow(root: string, path: string): Promise<FoundBelow> {
   let place: FileHandle | undefined;
   try {
     const realRoot = await realPath(Buffer.from(root), root);
@@ -43,8 +43,8 @@ export async function findBelow(root: string, path: string): Promise<Found> {
     return { type: "file", handle, [Symbol.asyncDispose]: () => handle.close() };
   } catch (error) {
     await place?.close().catch(() => {});
-    if (error instanceof ApiError) throw error;
-    throw hasCode(error, "EACCES", "EPERM") ? new ApiError(403, "403 Forbidden\n") : notFound();
+    if (error instanceof AnswerError) throw error;
+    throw hasCode(error, "EACCES", "EPERM") ? new AnswerError(403, "403 Forbidden\n") : notFound();
   }
 }
 
@@ -52,7 +52,7 @@ async function realPath(path: Buffer, root: string): Promise<Buffer> {
   const found = await followOnDisks(path, root);
   if ("path" in found) return found.path;
   const text = `what is mounted at ${found.mountPoint} may not answer, and is not served; read it where it comes from\n`;
-  throw new ApiError(503, text);
+  throw new AnswerError(503, text);
 }
 
 /** The names that lead from the root to a real path. */

@@ -1,13 +1,17 @@
 import type { HealthRegistry } from "../health.ts";
 import { type HealthDetail, healthzHandler, withPing } from "../healthz.ts";
 import { sendText } from "../http.ts";
-import type { ApiCall, Mount } from "./router.ts";
+import type { ApiCall, ApiMount } from "./router.ts";
 
 /** Told of every check's outcome when all of them are asked. */
 export type OnHealthAsked = (outcomes: readonly { readonly name: string; readonly ok: boolean }[]) => void;
 
 /** /healthz, where every check counts, and /healthz/NAME, which tells why one fails. */
-export function healthMounts(health: HealthRegistry, detail: HealthDetail, onAsked: OnHealthAsked): readonly Mount[] {
+export function healthMounts(
+  health: HealthRegistry,
+  detail: HealthDetail,
+  onAsked: OnHealthAsked,
+): readonly ApiMount[] {
   const all = healthzHandler(health, detail);
   const nameOf = (path: string): string | undefined => /^\/healthz\/([^/]+)$/.exec(path)?.[1];
   const entryOf = (path: string) => withPing(health.read()).find(({ name }) => name === nameOf(path));

@@ -1,4 +1,4 @@
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 
 /** A checked query for logs of services or of one file. */
 export interface ServiceQuery {
@@ -43,7 +43,7 @@ export function parseLogQuery(query: URLSearchParams): ServiceQuery | undefined 
 function check(query: ServiceQuery, files: readonly string[]): void {
   const { services, tailLines, boot, sinceTime, untilTime, pattern } = query;
   const refuse = (why: string): never => {
-    throw new ApiError(406, why);
+    throw new AnswerError(406, why);
   };
   if (services.length + files.length === 0) refuse("query: Required value: a service or a file must be given");
   if (services.length > 0 && files.length > 0) refuse("query: services and files cannot be combined");
@@ -76,7 +76,8 @@ function isPattern(text: string): boolean {
 
 function integer(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^[+-]?\d{1,15}$/.test(text)) throw new ApiError(400, `${name}: ${JSON.stringify(text)} is not a whole number`);
+  if (!/^[+-]?\d{1,15}$/.test(text))
+    throw new AnswerError(400, `${name}: ${JSON.stringify(text)} is not a whole number`);
   return Number(text);
 }
 
@@ -84,6 +85,6 @@ function time(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const isRfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);
   const ms = isRfc3339 ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw new ApiError(400, `${name}: ${JSON.stringify(text)} is not a time in RFC 3339`);
+  if (Number.isNaN(ms)) throw new AnswerError(400, `${name}: ${JSON.stringify(text)} is not a time in RFC 3339`);
   return ms;
 }

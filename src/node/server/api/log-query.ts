@@ -6,7 +6,7 @@ import { finished } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { type Clock, messageOf, runProgram, withDeadline } from "../../../ground/base/index.ts";
 import { untilClientLeaves } from "../http.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 import { copyRange, pass } from "./copy-range.ts";
 import { findBelow } from "./find-below.ts";
 import { parseLogQuery, type ServiceQuery } from "./log-query-options.ts";
@@ -31,7 +31,7 @@ export function logQuery(ports: LogQueryPorts): LogQuery {
 }
 
 async function answer(call: ApiCall, query: ServiceQuery, ports: LogQueryPorts): Promise<void> {
-  if ((call.params["path"] ?? "") !== "") throw new ApiError(406, "path not allowed in query mode");
+  if ((call.params["path"] ?? "") !== "") throw new AnswerError(406, "path not allowed in query mode");
   if (query.file !== undefined) await requireFile(ports.root, query.file);
   const leaving = untilClientLeaves(call.response);
   if (leaving.aborted) return;
@@ -70,9 +70,9 @@ async function requireFile(root: string, file: string): Promise<void> {
     await using found = await findBelow(root, file);
     if (found.type === "file") return;
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
+    if (!(error instanceof AnswerError)) throw error;
   }
-  throw new ApiError(406, `file ${JSON.stringify(file)} not found in the log directory`);
+  throw new AnswerError(406, `file ${JSON.stringify(file)} not found in the log directory`);
 }
 
 async function copyFile(root: string, file: string, output: Writable, signal: AbortSignal): Promise<void> {

@@ -6,13 +6,13 @@ import { sendJson } from "../http.ts";
 import type { LocalViews, LogVerbosity, RuntimeViews } from "../ports.ts";
 import { streamServices } from "../streaming/stream-service.ts";
 import { setVerbosity } from "../verbosity.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 import { checkpointService } from "./checkpoint.ts";
 import { healthMounts, type OnHealthAsked } from "./health-mounts.ts";
 import { logQuery } from "./log-query.ts";
 import { podsService, runningPodsService } from "./pods.ts";
 import { profilingService } from "./profiling.ts";
-import type { ApiHandler, Mount } from "./router.ts";
+import type { ApiHandler, ApiMount } from "./router.ts";
 import { runService } from "./run.ts";
 import { systemLogsService } from "./system-logs.ts";
 import { flagzMount, type StatuszFacts, statuszMount } from "./zpages.ts";
@@ -39,8 +39,8 @@ export interface ApiPorts {
   readonly health: HealthRegistry;
   readonly onHealthAsked: OnHealthAsked;
   /** Metrics, statistics and container logs, each a part of its own. */
-  readonly figures: readonly Mount[];
-  readonly containerLogs: Mount;
+  readonly figures: readonly ApiMount[];
+  readonly containerLogs: ApiMount;
   readonly configz: () => unknown;
   readonly flags: Readonly<Record<string, string>>;
   readonly commandLine: readonly string[];
@@ -61,13 +61,13 @@ const debugPaths = [
   "/debug/pprof/",
   "/logs/",
 ];
-const disabled = (path: string, reason: string): Mount => ({ type: "disabled", path, reason });
-const noDebugging: readonly Mount[] = debugPaths.map((path) => disabled(path, "Debug endpoints are disabled."));
+const disabled = (path: string, reason: string): ApiMount => ({ type: "disabled", path, reason });
+const noDebugging: readonly ApiMount[] = debugPaths.map((path) => disabled(path, "Debug endpoints are disabled."));
 
 /** The paths of the port that asks for no credentials: they show, and change nothing. */
 export function readOnlyMounts(
   ports: Pick<ApiPorts, "health" | "onHealthAsked" | "figures"> & { readonly views: Pick<LocalViews, "pods"> },
-): readonly Mount[] {
+): readonly ApiMount[] {
   const { views, health, onHealthAsked, figures } = ports;
   return [
     ...healthMounts(health, "names", onHealthAsked),
@@ -78,36 +78,36 @@ export function readOnlyMounts(
 }
 
 /** Upstream lets anybody reset the counts of /metrics/slis here; we do not. */
-function withoutChange(mount: Mount): Mount {
+function withoutChange(mount: ApiMount): ApiMount {
   if (mount.type !== "path") return mount;
   const handle: ApiHandler = (call) => {
     if (call.request.method !== "DELETE") return mount.handle(call);
-    throw new ApiError(405, "405: Method Not Allowed");
+    throw new AnswerError(405, "405: Method Not Allowed");
   };
   return { ...mount, handle };
 }
 
 /** The paths of the authenticated port. */
-export function nodeApiMounts(settings: ApiSettings, ports: ApiPorts): readonly Mount[] {
+export function nodeApiMounts(settings: ApiSettings, ports: ApiPorts): readonly ApiMount[] {
   const { views, health, onHealthAsked, figures } = ports;
   const always = [...healthMounts(health, "reasons", onHealthAsked), podsService(views), ...figures];
   if (!settings.enableDebuggingHandlers) return [...always, ...noDebugging];
-  const mounts: readonly Mount[] = [...always, ...debuggingMounts(settings, ports)];
+  const mounts: readonly ApiMount[] = [...always, ...debuggingMounts(settings, ports)];
   if (!settings.statusz) return mounts;
   const paths = (): readonly string[] => mounts.flatMap((mount) => (mount.type === "paths" ? [] : [mount.path]));
   return [...mounts, statuszMount(ports.facts, paths, ports.clock)];
 }
 
-function debuggingMounts(settings: ApiSettings, ports: ApiPorts): readonly Mount[] {
+function debuggingMounts(settings: ApiSettings, ports: ApiPorts): readonly ApiMount[] {
   const { runtime, logVerbosity, clock, log } = ports;
   const journal = { clock, root: systemLogDir, journalctl: "journalctl" };
   const query = settings.enableSystemLogQuery ? logQuery(journal) : undefined;
-  const configz: Mount = {
+  const configz: ApiMount = {
     type: "path",
     path: "/configz",
     handle: ({ response }) => sendJson(response, ports.configz()),
   };
-  const verbosity: Mount = {
+  const verbosity: ApiMount = {
     type: "path",
     path: "/debug/flags/v",
     handle: ({ request, response }) => setVerbosity(request, response, logVerbosity, log),

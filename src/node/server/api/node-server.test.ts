@@ -7,12 +7,13 @@ import { openDescriptors } from "../../../../test/fuzz/leaks.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
 import { RawClient } from "../../../../test/support/raw-client.ts";
 import { TestAuthority } from "../../../../test/support/test-certificates.ts";
-import { eventually } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+
 import { listen, serve, untilClientLeaves } from "../http.ts";
-import type { ApiHandler, Mount } from "./router.ts";
+import type { ApiHandler, ApiMount } from "./router.ts";
 
 const bigBytes = 8 * 1024 * 1024;
-const path = (at: string, handle: ApiHandler): Mount => ({ type: "path", path: at, handle });
+const path = (at: string, handle: ApiHandler): ApiMount => ({ type: "path", path: at, handle });
 
 /** Takes its time between two pieces, as the client does. */
 const big = path("/big", async ({ response }) => {
@@ -67,10 +68,10 @@ describe("a wish to speak another protocol where none is spoken", () => {
         Array.from({ length: 10 }, () => RawClient.open({ port: server.port, secure })),
       );
       for (const client of clients) await client.send(`GET /follow HTTP/1.1\r\nHost: node\r\n${upgrade}\r\n`);
-      await eventually("all follow", () => following === 10);
+      await until("all follow", () => following === 10);
       for (const [index, { socket }] of clients.entries()) index % 2 === 0 ? socket.end() : socket.destroy();
-      await eventually("nobody follows", () => following === 0);
-      await eventually("every connection is closed", () => openDescriptors() <= before);
+      await until("nobody follows", () => following === 0);
+      await until("every connection is closed", () => openDescriptors() <= before);
     });
   }
 });
@@ -110,7 +111,7 @@ test("authorities that were taken away are not believed on connections they open
     server.server.renewTls({ ...serving, ca: [old.certificate, current.certificate] });
     assert.equal(begun.socket.destroyed, false);
     server.server.renewTls({ ...serving, ca: [current.certificate] });
-    await eventually("an idle connection is cut", () => socket.destroyed || begun.socket === socket);
+    await until("an idle connection is cut", () => socket.destroyed || begun.socket === socket);
     for (const resolve of waiting) resolve();
     assert.equal(await text(begun), "later");
     // The connection is still open; the next request on it is not answered.
@@ -158,11 +159,11 @@ describe("requests sent ahead of answers", () => {
     await using server = await TestServer.start(mounts);
     using client = await RawClient.open({ port: server.port, secure: false });
     await client.send(get(1) + get(2) + get(3));
-    await eventually("the first has begun", () => order.length === 1);
+    await until("the first has begun", () => order.length === 1);
     for (const resolve of open) resolve();
-    await eventually("the second has begun", () => order.length === 3);
+    await until("the second has begun", () => order.length === 3);
     client.socket.destroy();
-    await eventually("the second has ended", () => order.length === 4);
+    await until("the second has ended", () => order.length === 4);
     assert.deepEqual(order, ["begin 1", "end 1", "begin 2", "end 2"]);
   });
 
@@ -190,10 +191,10 @@ describe("requests sent ahead of answers", () => {
       await using server = await TestServer.start(mounts);
       using client = await RawClient.open({ port: server.port, secure: false });
       await client.send(get(1));
-      await eventually("the first has begun", () => order.length === 1);
+      await until("the first has begun", () => order.length === 1);
       await client.send(`GET ${target} HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`);
       await client.closed;
-      await eventually("the first has ended", () => order.length === 2);
+      await until("the first has ended", () => order.length === 2);
       assert.equal((await server.ask("/none")).status, 404);
     });
   }

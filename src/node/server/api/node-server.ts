@@ -15,7 +15,7 @@ export interface Where {
 }
 
 /** What TLS is served with; with `ca`, clients are asked for a certificate, and what it proves is decided later. */
-export type TlsSettings = Pick<ServerOptions, "key" | "cert" | "ca" | "minVersion" | "ciphers">;
+export type ServingTls = Pick<ServerOptions, "key" | "cert" | "ca" | "minVersion" | "ciphers">;
 
 const limits = {
   // Bearer tokens and the headers of proxies are long, but not that long.
@@ -34,10 +34,10 @@ export class NodeServer {
   readonly #where: Where;
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
-  #tls: { readonly server: TlsServer; readonly settings: TlsSettings } | undefined;
+  #tls: { readonly server: TlsServer; readonly settings: ServingTls } | undefined;
   readonly #trust: ClientTrust;
 
-  constructor(where: Where, tls: TlsSettings | undefined, ports: DispatchPorts) {
+  constructor(where: Where, tls: ServingTls | undefined, ports: DispatchPorts) {
     this.#where = where;
     this.#trust = new ClientTrust(tls?.ca);
     this.#dispatcher = new Dispatcher(ports);
@@ -68,7 +68,7 @@ export class NodeServer {
     this.#server.emit(this.#tls === undefined ? "connection" : "secureConnection", socket);
   }
 
-  #secure(tls: TlsSettings, listener: RequestListener): TlsServer {
+  #secure(tls: ServingTls, listener: RequestListener): TlsServer {
     const server = createTlsServer(
       {
         ...limits,
@@ -90,7 +90,7 @@ export class NodeServer {
    * New connections are served with the new files. Those whose clients were believed by other authorities serve no
    * further request; what they are being sent goes on.
    */
-  renewTls(material: Pick<TlsSettings, "key" | "cert" | "ca">): void {
+  renewTls(material: Pick<ServingTls, "key" | "cert" | "ca">): void {
     if (this.#tls === undefined) return;
     const { key: _key, cert: _cert, ca: _ca, ...limits } = this.#tls.settings;
     this.#tls.server.setSecureContext({ ...limits, ...material });

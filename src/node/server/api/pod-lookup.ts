@@ -1,6 +1,6 @@
 import type { ObservedContainer, ObservedSandbox, Pod, PodUid } from "../../../ground/model/index.ts";
 import type { LocalViews, RuntimeViews } from "../ports.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 
 export interface NamedPod {
   readonly pod: Pod;
@@ -20,7 +20,7 @@ export function podNamed(views: Pick<LocalViews, "pods">, namespace: string, nam
 
 export function requirePod(views: Pick<LocalViews, "pods">, namespace: string, name: string): NamedPod {
   const found = podNamed(views, namespace, name);
-  if (found === undefined) throw new ApiError(404, "pod does not exist");
+  if (found === undefined) throw new AnswerError(404, "pod does not exist");
   return found;
 }
 

@@ -3,10 +3,10 @@ import type { Pod } from "../../../ground/model/index.ts";
 import { sendJson, untilClientLeaves } from "../http.ts";
 import { podList } from "../pod-views.ts";
 import type { LocalViews } from "../ports.ts";
-import type { Mount } from "./router.ts";
+import type { ApiMount } from "./router.ts";
 
 /** /pods: what the agent was told to run. */
-export function podsService(views: Pick<LocalViews, "pods">): Mount {
+export function podsService(views: Pick<LocalViews, "pods">): ApiMount {
   const handle = ({ response }: { response: Parameters<typeof sendJson>[0] }): void =>
     sendJson(response, podList(views.pods()));
   return {
@@ -17,7 +17,7 @@ export function podsService(views: Pick<LocalViews, "pods">): Mount {
 }
 
 /** /runningpods/: what the runtime runs, whoever asked for it; only names and images. */
-export function runningPodsService(runtime: Pick<RuntimeService, "listPodSandbox" | "listContainers">): Mount {
+export function runningPodsService(runtime: Pick<RuntimeService, "listPodSandbox" | "listContainers">): ApiMount {
   return {
     type: "service",
     path: "/runningpods/",

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../ground/base/index.ts";
 import { untilClientLeaves } from "../http.ts";
-import { ApiError } from "./api-error.ts";
-import type { ApiCall, Mount } from "./router.ts";
+import { AnswerError } from "./answer-error.ts";
+import type { ApiCall, ApiMount } from "./router.ts";
 
 export interface ProfilingPorts {
   readonly clock: Clock;
@@ -16,7 +16,7 @@ const longestSeconds = 3600;
  * /debug/pprof/: profiles of this process in the formats of its own engine: `profile` for the CPU (open it in
  * Chrome's developer tools or with speedscope), `heap` for the memory.
  */
-export function profilingService(ports: ProfilingPorts): Mount {
+export function profilingService(ports: ProfilingPorts): ApiMount {
   let measuring = false;
   const handle = async (call: ApiCall): Promise<void> => {
     const name = call.params["name"] ?? "";
@@ -29,7 +29,7 @@ export function profilingService(ports: ProfilingPorts): Mount {
         return await sendHeap(call);
       case "profile": {
         if (measuring) {
-          throw new ApiError(500, "Could not enable CPU profiling: cpu profiling already in use\n");
+          throw new AnswerError(500, "Could not enable CPU profiling: cpu profiling already in use\n");
         }
         measuring = true;
         try {
@@ -39,7 +39,7 @@ export function profilingService(ports: ProfilingPorts): Mount {
         }
       }
       default:
-        throw new ApiError(404, "Unknown profile; there are cmdline, heap and profile\n");
+        throw new AnswerError(404, "Unknown profile; there are cmdline, heap and profile\n");
     }
   };
   return { type: "service", path: "/debug/pprof/", routes: [{ methods: ["GET"], pattern: "{name*}", handle }] };
@@ -48,7 +48,7 @@ export function profilingService(ports: ProfilingPorts): Mount {
 async function sendProfile({ query, response }: ApiCall, clock: Clock): Promise<void> {
   const seconds = Number(query.get("seconds") ?? defaultSeconds);
   if (!(seconds > 0 && seconds <= longestSeconds)) {
-    throw new ApiError(400, `seconds must be a number above 0 and at most ${longestSeconds}\n`);
+    throw new AnswerError(400, `seconds must be a number above 0 and at most ${longestSeconds}\n`);
   }
   const { Session } = await import("node:inspector/promises");
   const session = new Session();

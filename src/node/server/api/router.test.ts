@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accepts, findMount, type Mount, matchRoute } from "./router.ts";
+import { type ApiMount, accepts, findMount, matchRoute } from "./router.ts";
 
 const handle = (): void => {};
-const mounts: readonly Mount[] = [
+const mounts: readonly ApiMount[] = [
   { type: "path", path: "/healthz", handle },
   { type: "paths", has: (path) => path === "/healthz/ping", handle },
   { type: "service", path: "/pods", routes: [{ methods: ["GET"], pattern: "", produces: "application/json", handle }] },

@@ -31,7 +31,7 @@ export interface Route {
 }
 
 /** A place in the tree of paths. */
-export type Mount =
+export type ApiMount =
   /** Any method, this path alone. */
   | { readonly type: "path"; readonly path: string; readonly handle: ApiHandler }
   /** Any method, every path that `has` says exists. */
@@ -47,12 +47,12 @@ export type Mount =
   /** As a service of which nothing is offered. */
   | { readonly type: "disabled"; readonly path: string; readonly reason: string };
 
-export type Found =
-  | { readonly type: "mount"; readonly mount: Mount }
+export type FoundMount =
+  | { readonly type: "mount"; readonly mount: ApiMount }
   | { readonly type: "redirect"; readonly location: string };
 
 /** Which mount a path belongs to; undefined: none, which may be said to anybody. */
-export function findMount(mounts: readonly Mount[], path: string): Found | undefined {
+export function findMount(mounts: readonly ApiMount[], path: string): FoundMount | undefined {
   for (const mount of mounts) {
     switch (mount.type) {
       case "path":
@@ -82,7 +82,7 @@ export type RouteMatch =
     };
 
 /** Which route of a mount answers; the caller is known and allowed by now. */
-export function matchRoute(mount: Mount, method: string, path: string, accept: string | undefined): RouteMatch {
+export function matchRoute(mount: ApiMount, method: string, path: string, accept: string | undefined): RouteMatch {
   if (mount.type === "disabled") return { type: "refused", status: 405, text: `${mount.reason}\n` };
   if (mount.type !== "service") return { type: "route", handle: mount.handle, params: {} };
   const below = path.slice(mount.path.replace(/\/$/, "").length);

@@ -10,6 +10,7 @@ import { after, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { HungMount } from "../../../../test/support/hung-mount.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
+import { until } from "../../../../test/support/until.ts";
 import { systemClock, unlessAborted } from "../../../ground/base/index.ts";
 import { journalArguments, logQuery } from "./log-query.ts";
 import { parseLogQuery } from "./log-query-options.ts";
@@ -100,8 +101,7 @@ test("a long list is written as fast as it is read, and no faster", async (t) =>
   socket.on("drain", () => response.emit("drain"));
   const request = new IncomingMessage(new Socket());
   const sent = route?.handle({ request, response, params: { path: "many/" } } as unknown as ApiCall);
-  while (taken === 0) await systemClock.sleep(1, new AbortController().signal);
-  await systemClock.sleep(50, new AbortController().signal);
+  await until("the reader is waited for", () => taken > 0 && response.writableNeedDrain);
   const waiting = response.writableLength + socket.writableLength;
   assert.ok(waiting < 700_000, `${waiting} bytes wait for their reader`);
   const reading = setInterval(() => {

@@ -1,17 +1,17 @@
 import { type FileHandle, opendir } from "node:fs/promises";
 import { setImmediate as immediate } from "node:timers/promises";
 import { untilClientLeaves } from "../http.ts";
-import { ApiError } from "./api-error.ts";
+import { AnswerError } from "./answer-error.ts";
 import { bytesOfText, percentEncoded, textOfBytes } from "./byte-text.ts";
 import { copyRange, pass } from "./copy-range.ts";
 import { findBelow } from "./find-below.ts";
-import type { ApiCall, ApiHandler, Mount } from "./router.ts";
+import type { ApiCall, ApiHandler, ApiMount } from "./router.ts";
 
 /** Answers a query for the logs of services; undefined: the request is none. */
 export type LogQuery = (call: ApiCall) => Promise<void> | undefined;
 
 /** /logs/: the files below one directory, listed and read; nothing outside it, whatever links lead there. */
-export function systemLogsService(root: string, query: LogQuery | undefined): Mount {
+export function systemLogsService(root: string, query: LogQuery | undefined): ApiMount {
   const handle: ApiHandler = (call) => query?.(call) ?? serveFile(call, root);
   return {
     type: "service",
@@ -117,7 +117,7 @@ async function sendFile({ request, response }: ApiCall, handle: FileHandle, fact
   };
   const range = parseRange(request.headers.range, size);
   if (range === "unsatisfiable") {
-    throw new ApiError(416, "invalid range: failed to overlap\n", { "Content-Range": `bytes */${size}` });
+    throw new AnswerError(416, "invalid range: failed to overlap\n", { "Content-Range": `bytes */${size}` });
   }
   const { start, end } = range ?? { start: 0, end: size };
   const part = range === undefined ? {} : { "Content-Range": `bytes ${start}-${end - 1}/${size}` };

@@ -1,13 +1,13 @@
 import { percentDecoded, percentEncoded } from "./byte-text.ts";
 
 /** Where a request is meant to go. A path is compared and authorised only in its decoded, clean form. */
-export type Target =
+export type RequestTarget =
   | { readonly type: "path"; readonly path: string; readonly query: URLSearchParams }
   /** The path was written in a roundabout way; the client is told the straight one. */
   | { readonly type: "redirect"; readonly location: string }
   | { readonly type: "malformed"; readonly why: string };
 
-export function parseTarget(target: string): Target {
+export function parseTarget(target: string): RequestTarget {
   const mark = target.indexOf("?");
   const rawQuery = mark < 0 ? "" : target.slice(mark + 1);
   const rawPath = pathOf(mark < 0 ? target : target.slice(0, mark));

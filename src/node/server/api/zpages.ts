@@ -1,12 +1,12 @@
 import type { Clock } from "../../../ground/base/index.ts";
-import { ApiError } from "./api-error.ts";
-import { type ApiCall, accepts, type Mount } from "./router.ts";
+import { AnswerError } from "./answer-error.ts";
+import { type ApiCall, type ApiMount, accepts } from "./router.ts";
 
 const warning =
   "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 
 /** /flagz: the command line, given or default. */
-export function flagzMount(flags: Readonly<Record<string, string>>): Mount {
+export function flagzMount(flags: Readonly<Record<string, string>>): ApiMount {
   return {
     type: "path",
     path: "/flagz",
@@ -26,7 +26,7 @@ export interface StatuszFacts {
 }
 
 /** /statusz: what runs here and since when. */
-export function statuszMount(facts: StatuszFacts, paths: () => readonly string[], clock: Clock): Mount {
+export function statuszMount(facts: StatuszFacts, paths: () => readonly string[], clock: Clock): ApiMount {
   return {
     type: "path",
     path: "/statusz",
@@ -48,7 +48,7 @@ export function statuszMount(facts: StatuszFacts, paths: () => readonly string[]
 
 function sendPage({ request, response }: ApiCall, lines: readonly string[]): void {
   if (!accepts(request.headers.accept, "text/plain")) {
-    throw new ApiError(406, "only text/plain is offered\n");
+    throw new AnswerError(406, "only text/plain is offered\n");
   }
   response.writeHead(200, { "Content-Type": "text/plain; charset=utf-8" });
   response.end(`\n${lines.join("\n")}\n`);

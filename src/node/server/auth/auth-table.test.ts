@@ -8,7 +8,7 @@ import { FakeRuntime } from "../../../beside/hollow/index.ts";
 import { silentLogger, systemClock } from "../../../ground/base/index.ts";
 import type { SubjectAccessReviewSpec } from "../../../ground/model/index.ts";
 import { nodeApiMounts } from "../api/node-api.ts";
-import type { Mount } from "../api/router.ts";
+import type { ApiMount } from "../api/router.ts";
 import { Figures } from "../figures.ts";
 import { containerLogsService } from "../logs/container-logs.ts";
 import { figureMounts } from "../serve-node-api.ts";
@@ -129,7 +129,7 @@ const besides: readonly (readonly [method: string, path: string, allowed: number
   ["POST", "/attach/a/b/c?output=1", 404],
 ];
 
-function everything(): Mount[] {
+function everything(): ApiMount[] {
   const runtime = new FakeRuntime({ clock: systemClock }).runtime;
   const ports = apiPorts({ runtime, views: new FakeViews() });
   const containerLogs = containerLogsService({ ...ports, splitStreams: false });

@@ -33,7 +33,7 @@ export class ChangeWait implements Disposable {
     this.#pause.cutShort();
   }
 
-  /** Resolves on a change since the last wait, after `maxMs`, or when aborted. `found`: the last look found something. */
+  /** Resolves on a change since the last wait, after `maxMs`, or rejects when aborted. `found`: the last look found something. */
   async wait(found: boolean, maxMs: number, signal: AbortSignal): Promise<void> {
     if (this.#mode === "looking") {
       this.#row = found ? 0 : this.#row + 1;

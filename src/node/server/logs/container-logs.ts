@@ -2,10 +2,10 @@ import type { ServerResponse } from "node:http";
 import type { RuntimeService } from "../../../connections/cri/index.ts";
 import { type Clock, isAbort, messageOf } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
-import { ApiError } from "../api/api-error.ts";
+import { AnswerError } from "../api/answer-error.ts";
 import { containerNames, type NamedPod, podNamed } from "../api/pod-lookup.ts";
-import type { ApiCall, Mount } from "../api/router.ts";
-import { untilClientLeaves } from "../http.ts";
+import type { ApiCall, ApiMount } from "../api/router.ts";
+import { untilClientLeaves, writePiece } from "../http.ts";
 import type { LocalViews, RuntimeViews } from "../ports.ts";
 import { logInstance, mayStillWrite } from "./log-instance.ts";
 import { logOptions } from "./log-options.ts";
@@ -21,7 +21,7 @@ export interface ContainerLogPorts {
 }
 
 /** /containerLogs: what a container has written, and on request what it goes on to write. */
-export function containerLogsService(ports: ContainerLogPorts): Mount {
+export function containerLogsService(ports: ContainerLogPorts): ApiMount {
   return {
     type: "service",
     path: "/containerLogs",
@@ -33,11 +33,11 @@ async function sendLog({ params, query, response }: ApiCall, ports: ContainerLog
   const { namespace = "", pod: podName = "", container = "" } = params;
   const options = logOptions(query, ports.splitStreams, ports.clock);
   const named = podNamed(ports.views, namespace, podName);
-  if (named === undefined) throw new ApiError(404, `pod ${JSON.stringify(podName)} does not exist`);
+  if (named === undefined) throw new AnswerError(404, `pod ${JSON.stringify(podName)} does not exist`);
   // The name goes no further unless it is one of the spec's: it must never become part of a path.
   if (!containerNames(named.pod).includes(container)) {
     const where = `${JSON.stringify(container)} not found in pod ${JSON.stringify(podName)}`;
-    throw new ApiError(404, `container ${where}`);
+    throw new AnswerError(404, `container ${where}`);
   }
   const id = logInstance(named.pod, container, options.previous);
   const signal = untilClientLeaves(response);
@@ -49,7 +49,7 @@ async function sendLog({ params, query, response }: ApiCall, ports: ContainerLog
     response.end();
   } catch (error) {
     if (isAbort(error, signal)) return;
-    const refusal = error instanceof ApiError ? error : new ApiError(400, messageOf(error));
+    const refusal = error instanceof AnswerError ? error : new AnswerError(400, messageOf(error));
     if (!response.headersSent) throw refusal;
     // The status is sent already; the reason is all that can still be said.
     response.end(`${refusal.message}\n`);
@@ -67,7 +67,7 @@ async function logPathOf(uid: PodUid, id: string, ports: ContainerLogPorts, sign
   } catch (error) {
     if (isAbort(error, signal)) throw error;
   }
-  throw new ApiError(400, `unable to retrieve container logs for ${id}`);
+  throw new AnswerError(400, `unable to retrieve container logs for ${id}`);
 }
 
 function lifeOf({ uid }: NamedPod, container: string, id: string, { views }: ContainerLogPorts): ContainerLife {
@@ -92,13 +92,5 @@ function startBody(response: ServerResponse): void {
 async function send(response: ServerResponse, bytes: Buffer): Promise<void> {
   startBody(response);
   if (bytes.length === 0) return;
-  await new Promise<void>((resolve, reject) => {
-    const onClose = (): void => reject(new DOMException("the client has left", "AbortError"));
-    response.once("close", onClose);
-    response.write(bytes, (error) => {
-      response.off("close", onClose);
-      if (error) reject(error);
-      else resolve();
-    });
-  });
+  await writePiece(response, response, bytes);
 }

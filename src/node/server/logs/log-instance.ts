@@ -1,16 +1,16 @@
 import type { ContainerStatus, Pod } from "../../../ground/model/index.ts";
-import { ApiError } from "../api/api-error.ts";
+import { AnswerError } from "../api/answer-error.ts";
 
 /** Which instance of a container the log is wanted of: its id as the status has it, `containerd://…`. */
 export function logInstance(pod: Pod, name: string, previous: boolean): string {
   const podName = pod.metadata?.name ?? "";
   const where = `container ${JSON.stringify(name)} in pod ${JSON.stringify(podName)}`;
   const status = statusOf(pod, name);
-  if (status === undefined) throw new ApiError(400, `${where} is not available`);
+  if (status === undefined) throw new AnswerError(400, `${where} is not available`);
   const last = status.lastState?.terminated?.containerID ?? "";
   if (previous) {
     if (last !== "") return last;
-    throw new ApiError(400, `previous terminated ${where} not found`);
+    throw new AnswerError(400, `previous terminated ${where} not found`);
   }
   const { running, terminated, waiting } = status.state ?? {};
   if (running !== undefined) return requireId(status.containerID, `${where} is not available`);
@@ -22,13 +22,13 @@ export function logInstance(pod: Pod, name: string, previous: boolean): string {
   switch (waiting?.reason) {
     case undefined:
     case "":
-      throw new ApiError(400, `${where} is waiting to start - no logs yet`);
+      throw new AnswerError(400, `${where} is waiting to start - no logs yet`);
     case "ErrImagePull":
-      throw new ApiError(400, `${where} is waiting to start: image can't be pulled`);
+      throw new AnswerError(400, `${where} is waiting to start: image can't be pulled`);
     case "ImagePullBackOff":
-      throw new ApiError(400, `${where} is waiting to start: trying and failing to pull image`);
+      throw new AnswerError(400, `${where} is waiting to start: trying and failing to pull image`);
     default:
-      throw new ApiError(400, `${where} is waiting to start: ${waiting?.reason}`);
+      throw new AnswerError(400, `${where} is waiting to start: ${waiting?.reason}`);
   }
 }
 
@@ -48,6 +48,6 @@ function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
 }
 
 function requireId(id: string | undefined, otherwise: string): string {
-  if (id === undefined || id === "") throw new ApiError(400, otherwise);
+  if (id === undefined || id === "") throw new AnswerError(400, otherwise);
   return id;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../ground/base/index.ts";
-import { ApiError } from "../api/api-error.ts";
+import { AnswerError } from "../api/answer-error.ts";
 import type { LineFilter } from "./decoder.ts";
 import { isBefore, type Moment, momentOf, parseMoment } from "./line-time.ts";
 
@@ -10,8 +10,8 @@ export interface LogOptions extends LineFilter {
   readonly limitBytes: number | undefined;
 }
 
-const undecodable = (): ApiError => new ApiError(400, '{"message": "Unable to decode query."}');
-const invalid = (): ApiError => new ApiError(422, '{"message": "Invalid request."}');
+const undecodable = (): AnswerError => new AnswerError(400, '{"message": "Unable to decode query."}');
+const invalid = (): AnswerError => new AnswerError(422, '{"message": "Invalid request."}');
 
 /** The query of /containerLogs, as v1 PodLogOptions are written in one. */
 export function logOptions(query: URLSearchParams, splitStreams: boolean, clock: Clock): LogOptions {
@@ -33,7 +33,7 @@ export function logOptions(query: URLSearchParams, splitStreams: boolean, clock:
     throw invalid();
   }
   if (stream !== "All" && !splitStreams) {
-    throw new ApiError(
+    throw new AnswerError(
       400,
       `unable to return the given log stream: ${JSON.stringify(stream)}. Please enable PodLogsQuerySplitStreams feature gate in kubelet`,
     );

@@ -75,7 +75,7 @@ const memory: readonly CgroupFamily[] = [
     values: ({ details }) => details.memoryFailures,
   },
   counter("memory_failures", "Page faults", memoryFailures),
-  counter("oom_events", "Processes that were killed for want of memory", ({ details }) => details.oomKills),
+  counter("oom_events", "Processes killed because memory ran out", ({ details }) => details.oomKills),
 ];
 
 function memoryFailures({ sample, processes }: CgroupRow): Values {

@@ -1,10 +1,10 @@
 import type { PodFigures } from "../stats/figures.ts";
 import type { PodFiles } from "../stats/log-figures.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
-import type { MeasuredVolume } from "../stats/ports.ts";
+import type { VolumeReading } from "../stats/ports.ts";
 import { labelText, type MetricText } from "./metric-text.ts";
 
-const volumeFamilies: readonly (readonly [string, string, keyof MeasuredVolume["usage"]])[] = [
+const volumeFamilies: readonly (readonly [string, string, keyof VolumeReading["usage"]])[] = [
   ["kubelet_volume_stats_capacity_bytes", "Bytes that the volume can hold", "capacityBytes"],
   ["kubelet_volume_stats_available_bytes", "Bytes that are left in the volume", "availableBytes"],
   ["kubelet_volume_stats_used_bytes", "Bytes that are used of the volume", "usedBytes"],
@@ -29,9 +29,9 @@ export async function writeDiskMetrics(
   writeLogs(text, pods, (pod) => files.get(pod.uid));
 }
 
-function writeClaims(text: MetricText, volumes: readonly MeasuredVolume[]): void {
+function writeClaims(text: MetricText, volumes: readonly VolumeReading[]): void {
   // Pods may share a claim; it is one volume all the same.
-  const claims = new Map<string, MeasuredVolume>();
+  const claims = new Map<string, VolumeReading>();
   for (const volume of volumes) {
     if (volume.claim === undefined) continue;
     const { namespace, name } = volume.claim;

@@ -1,5 +1,5 @@
 import { type Logger, messageOf, SharedWork } from "../../../ground/base/index.ts";
-import type { Mount } from "../api/router.ts";
+import type { ApiMount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
 import type { LazyStatistics } from "../stats/lazy-statistics.ts";
@@ -9,7 +9,7 @@ import { writeResourceMetrics } from "./resource-metrics.ts";
 import { sendMetrics } from "./send-metrics.ts";
 
 /** /metrics and what is below it; any method. */
-export function metricMounts(figures: Figures, statistics: LazyStatistics, log: Logger): readonly Mount[] {
+export function metricMounts(figures: Figures, statistics: LazyStatistics, log: Logger): readonly ApiMount[] {
   /** Statistics, or undefined when they can't be had, which the log tells. */
   const take = async <Taken>(
     look: (taken: NodeStatistics) => Promise<Taken>,
@@ -18,7 +18,7 @@ export function metricMounts(figures: Figures, statistics: LazyStatistics, log: 
     try {
       return await look(await statistics.get());
     } catch (error) {
-      if (!signal.aborted) log.warn("Could not take the figures of the node", { reason: messageOf(error) });
+      if (!signal.aborted) log.warn("Could not read the statistics of the node", { reason: messageOf(error) });
       return undefined;
     }
   };

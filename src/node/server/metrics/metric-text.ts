@@ -4,14 +4,14 @@ export type Labels = Readonly<Record<string, string>>;
 const flushChars = 64 * 1024;
 
 /** Takes a piece of text; resolves when more may come. */
-export type TextSink = (text: string) => Promise<void>;
+export type MetricSink = (text: string) => Promise<void>;
 
 /** Writes metrics in Prometheus' text format, in pieces, so that a large answer never lies in memory as a whole. */
 export class MetricText {
-  readonly #sink: TextSink;
+  readonly #sink: MetricSink;
   #text = "";
 
-  constructor(sink: TextSink) {
+  constructor(sink: MetricSink) {
     this.#sink = sink;
   }
 

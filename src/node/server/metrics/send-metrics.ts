@@ -1,4 +1,5 @@
 import type { ApiCall } from "../api/router.ts";
+import { writePiece } from "../http.ts";
 import { MetricText } from "./metric-text.ts";
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
@@ -13,19 +14,7 @@ export async function sendMetrics(
   // Level 1: figures change all the time, so what they are packed into is thrown away at once.
   const output = packs ? (await import("node:zlib")).createGzip({ level: 1 }) : response;
   if (output !== response) output.pipe(response);
-  const text = new MetricText(
-    (piece) =>
-      new Promise((resolve, reject) => {
-        const onClose = (): void => reject(new DOMException("the client has left", "AbortError"));
-        response.once("close", onClose);
-        output.write(piece, (error) => {
-          response.off("close", onClose);
-          if (error) reject(error);
-          else resolve();
-        });
-        if (response.destroyed) onClose();
-      }),
-  );
+  const text = new MetricText((piece) => writePiece(response, output, piece));
   try {
     await write(text);
     await text.flush();

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type DirectoryUsage, readDirectoryUsage } from "../../../connections/host/index.ts";
+import { countFiles, type DirectoryUsage } from "../../../connections/host/index.ts";
+import { aFewAtOnce, mapAtMost } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import type { PodFigures } from "./figures.ts";
 import type { StatsSettings } from "./ports.ts";
@@ -25,12 +26,14 @@ export async function readPodFiles(
     signal.throwIfAborted();
     const logDir = join(podLogsDir, `${namespace}_${name}_${uid}`);
     const filesIn = (path: string): Promise<DirectoryUsage> =>
-      readDirectoryUsage(path, "files directly in it", signal).catch(() => nothing);
-    const [own, hosts, ...logs] = await Promise.all([
-      filesIn(logDir),
-      readDirectoryUsage(join(podsDir, uid, "etc-hosts"), "all", signal).catch(() => nothing),
-      ...containers.map(async (container) => [container.name, await filesIn(join(logDir, container.name))] as const),
-    ]);
+      countFiles(path, { depth: "files directly in it" }, signal).catch(() => nothing);
+    const own = await filesIn(logDir);
+    const hosts = await countFiles(join(podsDir, uid, "etc-hosts"), { depth: "all" }, signal).catch(() => nothing);
+    const logs = await mapAtMost(
+      aFewAtOnce,
+      containers,
+      async (container) => [container.name, await filesIn(join(logDir, container.name))] as const,
+    );
     files.set(uid, {
       logs: new Map(logs),
       own: { bytes: own.bytes + hosts.bytes, inodes: own.inodes + hosts.inodes },

@@ -13,7 +13,7 @@ export interface StatsPorts {
   /** The pods that the runtime was last seen to have. */
   readonly observed: () => Iterable<ObservedPod>;
   /** How full the volumes of a pod are; may take long. */
-  readonly measureVolumes: (uid: PodUid, signal: AbortSignal) => Promise<readonly MeasuredVolume[]>;
+  readonly measureVolumes: (uid: PodUid, signal: AbortSignal) => Promise<readonly VolumeReading[]>;
   readonly random: () => number;
   readonly machine: Machine;
   /** The image of sandboxes, where the runtime tells it. */
@@ -22,7 +22,7 @@ export interface StatsPorts {
 }
 
 /** One volume of a pod, as the volume engine measures it. */
-export interface MeasuredVolume {
+export interface VolumeReading {
   readonly name: string;
   readonly usage: FileSystemUsage;
   /** The claim that it came through. */

@@ -1,11 +1,11 @@
 import { messageOf } from "../../../ground/base/index.ts";
-import { ApiError } from "../api/api-error.ts";
-import type { ApiCall, Mount } from "../api/router.ts";
+import { AnswerError } from "../api/answer-error.ts";
+import type { ApiCall, ApiMount } from "../api/router.ts";
 import { sendJson, untilClientLeaves } from "../http.ts";
 import type { NodeStatistics } from "./node-stats.ts";
 
 /** /stats/summary; `statistics` throws until the agent knows its runtime. */
-export function statsService(statistics: () => Promise<NodeStatistics>): Mount {
+export function statsService(statistics: () => Promise<NodeStatistics>): ApiMount {
   const handle = async ({ query, response }: ApiCall): Promise<void> => {
     const signal = untilClientLeaves(response);
     const asked = query.getAll("only_cpu_and_memory");
@@ -15,7 +15,7 @@ export function statsService(statistics: () => Promise<NodeStatistics>): Mount {
       sendJson(response, await read(await statistics(), signal));
     } catch (error) {
       if (signal.aborted) return;
-      throw new ApiError(500, `Internal Error: ${messageOf(error)}`);
+      throw new AnswerError(500, `Internal Error: ${messageOf(error)}`);
     }
   };
   return {

@@ -1,7 +1,7 @@
 import type { DirectoryUsage, InterfaceUsage, Pressure } from "../../../connections/host/index.ts";
 import { apiTime } from "../../../ground/model/index.ts";
 import type { FileSystemFigures } from "./file-system-figures.ts";
-import type { MeasuredVolume } from "./ports.ts";
+import type { VolumeReading } from "./ports.ts";
 import type {
   CpuStats,
   FsStats,
@@ -111,7 +111,7 @@ export function wholeFsStats(fileSystem: FileSystemFigures, at: number): FsStats
   return fsStats(fileSystem, used, at);
 }
 
-export function volumeStats({ name, usage, claim }: MeasuredVolume, at: number): VolumeStats {
+export function volumeStats({ name, usage, claim }: VolumeReading, at: number): VolumeStats {
   return {
     time: apiTime(at),
     availableBytes: Number(usage.availableBytes),

@@ -3,7 +3,7 @@ import { apiTime, type PodUid } from "../../../ground/model/index.ts";
 import type { ContainerFigures, NodeFigures, PodFigures } from "./figures.ts";
 import type { PodFiles } from "./log-figures.ts";
 import type { NodeStatistics } from "./node-stats.ts";
-import type { MeasuredVolume } from "./ports.ts";
+import type { VolumeReading } from "./ports.ts";
 import type { NodeDisk, RuntimeFileSystem } from "./runtime-disk.ts";
 import { fsStats, ioPart, networkStats, timeText, usageParts, volumeStats, wholeFsStats } from "./summary-parts.ts";
 import type { ContainerStats, FsStats, PodStats, Summary } from "./summary-types.ts";
@@ -130,7 +130,7 @@ function ephemeralStorage(
   pod: PodFigures,
   disk: NodeDisk,
   files: PodFiles | undefined,
-  volumes: readonly MeasuredVolume[],
+  volumes: readonly VolumeReading[],
 ): FsStats {
   let { bytes, inodes } = files?.own ?? { bytes: 0, inodes: 0 };
   for (const { id, name } of pod.containers) {

@@ -8,12 +8,12 @@ import {
   waitFor,
 } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
-import type { MeasuredVolume, StatsPorts } from "./ports.ts";
+import type { StatsPorts, VolumeReading } from "./ports.ts";
 
 export interface PodVolumeFigures {
   /** When they were measured, in milliseconds since 1970. */
   readonly at: number;
-  readonly volumes: readonly MeasuredVolume[];
+  readonly volumes: readonly VolumeReading[];
 }
 
 export type VolumeFiguresPorts = Pick<StatsPorts, "measureVolumes" | "random"> & {

@@ -3,7 +3,7 @@ import { connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { type Clock, messageOf, systemNames } from "../../../ground/base/index.ts";
-import { ApiError } from "../api/api-error.ts";
+import { AnswerError } from "../api/answer-error.ts";
 import type { ApiCall, Upgrade } from "../api/router.ts";
 import { withoutToken } from "../auth/bearer.ts";
 import { cutSilentHalf } from "./half-open.ts";
@@ -19,9 +19,9 @@ const answerMs = 30_000;
  * own method and headers; once the runtime has agreed, bytes are passed both ways unread, each way at the speed of
  * its reader. Resolves when the connection has ended.
  */
-export async function splice(call: ApiCall, runtimeUrl: string, clock: Clock): Promise<void> {
+export async function spliceToRuntime(call: ApiCall, runtimeUrl: string, clock: Clock): Promise<void> {
   const { request, response, upgrade } = call;
-  if (upgrade === undefined) throw new ApiError(500, "Upgrade request required");
+  if (upgrade === undefined) throw new AnswerError(500, "Upgrade request required");
   const url = new URL(runtimeUrl.includes("://") ? runtimeUrl : `http://${runtimeUrl}`);
   const backend = await dial(url, upgrade.socket, clock);
   const gone = closed(backend);
@@ -34,7 +34,7 @@ export async function splice(call: ApiCall, runtimeUrl: string, clock: Clock): P
     const head = await readHead(backend, clock);
     if (upgrade.socket.destroyed) return;
     if (head.status < 400 && head.status !== 101) {
-      throw new ApiError(500, `invalid upgrade response: status code ${head.status}`);
+      throw new AnswerError(500, `invalid upgrade response: status code ${head.status}`);
     }
     // From here on the connection is spoken for byte by byte.
     response.detachSocket(request.socket);
@@ -70,7 +70,7 @@ async function dial(url: URL, client: Duplex, clock: Clock): Promise<Socket> {
     });
     return socket;
   } catch (error) {
-    throw new ApiError(500, `error dialing backend: ${messageOf(error)}`);
+    throw new AnswerError(500, `error dialing backend: ${messageOf(error)}`);
   } finally {
     timer.cancel();
     client.off("close", giveUp);
@@ -101,8 +101,8 @@ interface Head {
 
 async function readHead(backend: Socket, clock: Clock): Promise<Head> {
   const chunks: Buffer[] = [];
-  const complaint = (what: string): ApiError =>
-    new ApiError(500, `error dialing backend: the runtime's stream ${what}`);
+  const complaint = (what: string): AnswerError =>
+    new AnswerError(500, `error dialing backend: the runtime's stream ${what}`);
   return await new Promise((resolve, reject) => {
     const timer = clock.after(answerMs, () => settle(() => reject(complaint("did not answer"))));
     const settle = (act: () => void): void => {

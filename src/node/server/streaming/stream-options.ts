@@ -1,4 +1,4 @@
-import { ApiError } from "../api/api-error.ts";
+import { AnswerError } from "../api/answer-error.ts";
 
 export interface StreamOptions {
   readonly stdin: boolean;
@@ -14,7 +14,7 @@ export function streamOptions(query: URLSearchParams): StreamOptions {
   // A terminal has one output; upstream drops the other in silence too.
   const options = { stdin: isSet("input"), stdout: isSet("output"), stderr: isSet("error") && !tty, tty };
   if (!options.stdin && !options.stdout && !options.stderr) {
-    throw new ApiError(400, "you must specify at least 1 of stdin, stdout, stderr");
+    throw new AnswerError(400, "you must specify at least 1 of stdin, stdout, stderr");
   }
   return options;
 }
@@ -26,9 +26,9 @@ export function streamOptions(query: URLSearchParams): StreamOptions {
 export function forwardedPorts(query: URLSearchParams, protocol: string | undefined): readonly number[] {
   if (protocol?.toLowerCase() !== "websocket") return [];
   const texts = query.getAll("port");
-  if (texts.length === 0) throw new ApiError(400, 'query parameter "port" is required');
+  if (texts.length === 0) throw new AnswerError(400, 'query parameter "port" is required');
   return texts.flatMap((text) => {
-    if (text === "") throw new ApiError(400, 'query parameter "port" cannot be empty');
+    if (text === "") throw new AnswerError(400, 'query parameter "port" cannot be empty');
     return text.split(",").map(parsePort);
   });
 }
@@ -36,8 +36,8 @@ export function forwardedPorts(query: URLSearchParams, protocol: string | undefi
 function parsePort(text: string): number {
   const quoted = JSON.stringify(text);
   const port = Number(text);
-  if (!/^\d+$/.test(text)) throw new ApiError(400, `unable to parse ${quoted} as a port: invalid syntax`);
-  if (port > 65_535) throw new ApiError(400, `unable to parse ${quoted} as a port: value out of range`);
-  if (port < 1) throw new ApiError(400, `port ${quoted} must be > 0`);
+  if (!/^\d+$/.test(text)) throw new AnswerError(400, `unable to parse ${quoted} as a port: invalid syntax`);
+  if (port > 65_535) throw new AnswerError(400, `unable to parse ${quoted} as a port: value out of range`);
+  if (port < 1) throw new AnswerError(400, `port ${quoted} must be > 0`);
   return port;
 }

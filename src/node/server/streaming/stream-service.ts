@@ -1,11 +1,11 @@
 import { criCodeOf, type RuntimeService } from "../../../connections/cri/index.ts";
 import type { Clock } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
-import { ApiError, fromRuntime } from "../api/api-error.ts";
+import { AnswerError, fromRuntime } from "../api/answer-error.ts";
 import { type NamedPod, readySandbox, requirePod, runningContainer } from "../api/pod-lookup.ts";
-import type { ApiCall, ApiHandler, Mount } from "../api/router.ts";
+import type { ApiCall, ApiHandler, ApiMount } from "../api/router.ts";
 import type { LocalViews, RuntimeViews } from "../ports.ts";
-import { splice } from "./splice.ts";
+import { spliceToRuntime } from "./splice.ts";
 import { forwardedPorts, streamOptions } from "./stream-options.ts";
 
 export interface StreamPorts {
@@ -18,8 +18,8 @@ export interface StreamPorts {
 const methods = ["GET", "POST"];
 
 /** /exec, /attach and /portForward: the runtime serves the streams, the agent connects the client with it. */
-export function streamServices(ports: StreamPorts): readonly Mount[] {
-  const inContainer = (path: string, handle: ApiHandler): Mount => ({
+export function streamServices(ports: StreamPorts): readonly ApiMount[] {
+  const inContainer = (path: string, handle: ApiHandler): ApiMount => ({
     type: "service",
     path,
     upgrades: true,
@@ -48,7 +48,7 @@ async function exec(call: ApiCall, ports: StreamPorts): Promise<void> {
   const options = streamOptions(call.query);
   const { uid } = requirePod(ports.views, call.params["namespace"] ?? "", call.params["pod"] ?? "");
   const name = call.params["container"] ?? "";
-  const missing = new ApiError(500, `container not found (${JSON.stringify(name)})`);
+  const missing = new AnswerError(500, `container not found (${JSON.stringify(name)})`);
   const cmd = call.query.getAll("command");
   await stream(call, ports, async (signal) => {
     requireUid(call, ports, uid, missing);
@@ -62,7 +62,7 @@ async function attach(call: ApiCall, ports: StreamPorts): Promise<void> {
   const options = streamOptions(call.query);
   const named = requirePod(ports.views, call.params["namespace"] ?? "", call.params["pod"] ?? "");
   const name = call.params["container"] ?? "";
-  const missing = new ApiError(500, `container ${name} not found in pod ${named.fullName}`);
+  const missing = new AnswerError(500, `container ${name} not found in pod ${named.fullName}`);
   const tty = hasTerminal(named, name);
   await stream(call, ports, async (signal) => {
     requireUid(call, ports, named.uid, missing);
@@ -75,10 +75,10 @@ async function attach(call: ApiCall, ports: StreamPorts): Promise<void> {
 async function portForward(call: ApiCall, ports: StreamPorts): Promise<void> {
   const port = [...forwardedPorts(call.query, call.request.headers.upgrade)];
   const { uid, fullName } = requirePod(ports.views, call.params["namespace"] ?? "", call.params["pod"] ?? "");
-  requireUid(call, ports, uid, new ApiError(404, "pod not found"));
+  requireUid(call, ports, uid, new AnswerError(404, "pod not found"));
   await stream(call, ports, async (signal) => {
     const sandbox = await readySandbox(ports.runtimeViews, uid, signal);
-    if (sandbox === undefined) throw new ApiError(500, `pod not found (${JSON.stringify(fullName)})`);
+    if (sandbox === undefined) throw new AnswerError(500, `pod not found (${JSON.stringify(fullName)})`);
     return await ports.runtime.portForward({ podSandboxId: sandbox.id, port }, { signal });
   });
 }
@@ -89,7 +89,7 @@ async function stream(
   ports: StreamPorts,
   open: (signal: AbortSignal) => Promise<{ readonly url: string }>,
 ): Promise<void> {
-  if (call.upgrade === undefined) throw new ApiError(500, "Upgrade request required");
+  if (call.upgrade === undefined) throw new AnswerError(500, "Upgrade request required");
   if (call.upgrade.socket.destroyed) return;
   const leaving = new AbortController();
   const leave = (): void => leaving.abort(new DOMException("the client has left", "AbortError"));
@@ -99,11 +99,11 @@ async function stream(
     ({ url } = await open(leaving.signal));
   } catch (error) {
     if (leaving.signal.aborted) return;
-    throw error instanceof ApiError ? error : fromRuntime(error);
+    throw error instanceof AnswerError ? error : fromRuntime(error);
   } finally {
     call.upgrade.socket.off("close", leave);
   }
-  await splice(call, url, ports.clock);
+  await spliceToRuntime(call, url, ports.clock);
 }
 
 /** What was last seen may be a moment old: a container that has ended since is looked for once more. */
@@ -111,7 +111,7 @@ async function inRunning<Result>(
   ports: StreamPorts,
   uid: PodUid,
   name: string,
-  missing: ApiError,
+  missing: AnswerError,
   signal: AbortSignal,
   act: (containerId: string) => Promise<Result>,
 ): Promise<Result> {
@@ -129,7 +129,7 @@ async function inRunning<Result>(
   }
 }
 
-function requireUid(call: ApiCall, { views }: StreamPorts, uid: PodUid, otherwise: ApiError): void {
+function requireUid(call: ApiCall, { views }: StreamPorts, uid: PodUid, otherwise: AnswerError): void {
   const asked = call.params["uid"];
   if (asked !== undefined && views.ownUid(asked) !== uid) throw otherwise;
 }

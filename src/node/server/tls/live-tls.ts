@@ -67,7 +67,6 @@ export class LiveTls {
     try {
       while (!signal.aborted) {
         await this.#pause.wait(lookAnywayMs, signal);
-        if (signal.aborted) return;
         // Certificate and key are replaced one after the other.
         await this.#clock.sleep(settleMs, signal);
         await this.#lookAgain(onChange);

@@ -1,7 +1,7 @@
 import { KeyObject, randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 
-export interface CertificateFiles {
+export interface SelfSignedFiles {
   /** The leaf, then its authority. */
   readonly certificate: string;
   readonly key: string;
@@ -12,7 +12,7 @@ const hourMs = 3_600_000;
 const yearMs = 365 * 24 * hourMs;
 
 /** A serving certificate by an authority that exists for it alone: for those who don't check whom they speak to. */
-export async function makeSelfSigned(host: string, nowMs: number): Promise<CertificateFiles> {
+export async function makeSelfSigned(host: string, nowMs: number): Promise<SelfSignedFiles> {
   // The library is large and needed once in the life of a node.
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");

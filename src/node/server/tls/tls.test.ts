@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { connect, type PeerCertificate } from "node:tls";
 import { CertificateAuthority, temporaryDirectory, writePair } from "../../../../test/support/certificates.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
+import { until } from "../../../../test/support/until.ts";
 import { silentLogger, systemClock, TaskScope } from "../../../ground/base/index.ts";
 import { LiveTls, type LiveTlsFiles } from "./live-tls.ts";
 import { servingFiles } from "./serving-files.ts";
@@ -13,7 +14,6 @@ import { tlsLimits } from "./tls-options.ts";
 
 const root = temporaryDirectory("tls");
 const ports = { clock: systemClock, log: silentLogger };
-const never = new AbortController().signal;
 const unset = { tlsCertFile: "", tlsPrivateKeyFile: "" };
 
 for (const hostName of ["node-1.example", "192.0.2.7"]) {
@@ -64,20 +64,12 @@ async function shown(port: number): Promise<PeerCertificate> {
   }
 }
 
-async function serveLive(scope: TaskScope, files: LiveTlsFiles): Promise<TestServer> {
-  const live = new LiveTls(files, ports);
+async function serveLive(scope: TaskScope, files: LiveTlsFiles, log = silentLogger): Promise<TestServer> {
+  const live = new LiveTls(files, { ...ports, log });
   const limits = tlsLimits("", [], silentLogger);
   const server = await TestServer.start([], {}, { ...limits, ...(await live.read()) });
   scope.spawn("live", (signal) => live.run((material) => server.server.renewTls(material), signal));
   return server;
-}
-
-async function until(what: string, check: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    if (await check()) return;
-    await systemClock.sleep(20, never);
-  }
-  assert.fail(`waited in vain: ${what}`);
 }
 
 test("a new certificate is served to new connections, also to those without a name; a broken one is not", async () => {
@@ -85,10 +77,12 @@ test("a new certificate is served to new connections, also to those without a na
   const authority = await CertificateAuthority.create("ca");
   const files = writePair(directory, "tls", await authority.issueServer({ commonName: "first" }, ["127.0.0.1"]));
   await using scope = new TaskScope();
-  await using server = await serveLive(scope, { ...files, clientCaFile: "", certificate: "needed" });
+  const complaints: string[] = [];
+  const log = { ...silentLogger, error: (message: string) => void complaints.push(message) };
+  await using server = await serveLive(scope, { ...files, clientCaFile: "", certificate: "needed" }, log);
   assert.equal((await shown(server.port)).subject.CN, "first");
   writeFileSync(files.certFile, "broken");
-  await systemClock.sleep(400, never);
+  await until("the broken one is noticed", () => complaints.length > 0);
   assert.equal((await shown(server.port)).subject.CN, "first");
   writePair(directory, "tls", await authority.issueServer({ commonName: "second" }, ["127.0.0.1"]));
   await until("the second certificate", async () => (await shown(server.port)).subject.CN === "second");

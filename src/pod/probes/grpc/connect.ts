@@ -6,6 +6,10 @@ import { joinHostPort } from "../http/url.ts";
 const firstRetryMs = 100;
 const longestRetryMs = 1_000;
 
+export interface ReadyConnection extends Disposable {
+  readonly session: ClientHttp2Session;
+}
+
 /**
  * A plain HTTP/2 connection whose server has said hello. One that fails is tried again until the signal fires: the
  * server may be about to listen.
@@ -18,30 +22,31 @@ export async function connectUntilReady(
   port: number,
   clock: Clock,
   signal: AbortSignal,
-): Promise<ClientHttp2Session> {
+): Promise<ReadyConnection> {
   for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
     signal.throwIfAborted();
-    const session = await connectOnce(host, port, signal);
-    if (session !== undefined) return session;
+    const connection = await connectOnce(host, port, signal);
+    if (connection !== undefined) return connection;
     await clock.sleep(waitMs, signal);
   }
 }
 
-function connectOnce(host: string, port: number, signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
+function connectOnce(host: string, port: number, signal: AbortSignal): Promise<ReadyConnection | undefined> {
   const socket = connectTcp({ host, port, noDelay: true });
   const session = connectHttp2(`http://${joinHostPort(host, port)}`, { createConnection: () => socket });
+  const destroy = (): void => destroySession(session, socket);
   return new Promise((resolve, reject) => {
     const aborting = onAbort(signal, () => {
       reject(signal.reason);
-      destroySession(session);
+      destroy();
     });
-    const finish = (result: ClientHttp2Session | undefined): void => {
+    const finish = (result: ReadyConnection | undefined): void => {
       aborting[Symbol.dispose]();
       resolve(result);
     };
     // Both stay attached: whoever uses the session sees its end on the stream, and an error must not end the process.
-    session.on("error", () => destroySession(session));
+    session.on("error", destroy);
     session.on("close", () => finish(undefined));
-    session.once("remoteSettings", () => finish(session));
+    session.once("remoteSettings", () => finish({ session, [Symbol.dispose]: destroy }));
   });
 }

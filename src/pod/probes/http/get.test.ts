@@ -11,7 +11,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { openDescriptors } from "../../../../test/fuzz/leaks.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { eventually } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+
 import { systemClock } from "../../../ground/base/index.ts";
 import { dialErrorText } from "./dial-errors.ts";
 import { HttpGetError, httpGet } from "./get.ts";
@@ -368,7 +369,7 @@ describe("TLS", () => {
       await failureOf(ask([["X-Long", "\u3042"]]));
     }
     assert.deepEqual(seen[0], ["one", "two"]);
-    await eventually("every connection is closed", () => openDescriptors() <= before);
+    await until("every connection is closed", () => openDescriptors() <= before);
   });
 
   test("HTTP/2 where the server offers it, with status, redirect and limit as in HTTP/1.1", async () => {

@@ -3,7 +3,7 @@ import { type Clock, goQuote, LinkedSignal, waitFor } from "../../../ground/base
 import { fairDeadline } from "../deadline.ts";
 import { clip } from "../outcome.ts";
 import type { HeaderField, RequestHeaders } from "./headers.ts";
-import { type Reply, TransportError } from "./reply.ts";
+import { type HttpReply, TransportError } from "./reply.ts";
 import { sendGet } from "./transport.ts";
 import { type HttpUrl, resolveLocation, sameHost } from "./url.ts";
 
@@ -67,7 +67,7 @@ class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-async function follow({ url: first, headers }: HttpGetRequest, signal: AbortSignal): Promise<Reply> {
+async function follow({ url: first, headers }: HttpGetRequest, signal: AbortSignal): Promise<HttpReply> {
   let url = first;
   let host = headers.host;
   let referer: string | undefined;
@@ -97,7 +97,7 @@ function withReferer(fields: readonly HeaderField[], referer: string): readonly 
   return fields.some(([name]) => name === "Referer") ? fields : [...fields, ["Referer", referer]];
 }
 
-async function send(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal): Promise<Reply> {
+async function send(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal): Promise<HttpReply> {
   try {
     return await sendGet(url, headers, signal);
   } catch (error) {

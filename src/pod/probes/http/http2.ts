@@ -2,7 +2,7 @@ import { type ClientHttp2Stream, connect } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { destroySession, onAbort } from "../../../ground/base/index.ts";
 import type { RequestHeaders } from "./headers.ts";
-import { type Reply, TransportError } from "./reply.ts";
+import { type HttpReply, TransportError } from "./reply.ts";
 import { type HttpUrl, joinHostPort } from "./url.ts";
 
 // HTTP/2 knows no such headers and Node refuses to send them.
@@ -20,7 +20,7 @@ export function sendHttp2(
   url: HttpUrl,
   headers: RequestHeaders,
   signal: AbortSignal,
-): Promise<Reply> {
+): Promise<HttpReply> {
   const session = connect(`https://${joinHostPort(url.hostname, url.port)}`, {
     createConnection: () => socket,
     // Nobody would read what a server pushes.
@@ -38,11 +38,11 @@ export function sendHttp2(
   return new Promise((resolve, reject) => {
     const aborting = onAbort(signal, () => {
       reject(signal.reason);
-      destroySession(session);
+      destroySession(session, socket);
     });
     const fail = (error: unknown): void => {
       aborting[Symbol.dispose]();
-      destroySession(session);
+      destroySession(session, socket);
       reject(new TransportError(error instanceof Error ? error.message : String(error), error));
     };
     session.on("error", fail);
@@ -75,7 +75,7 @@ export function sendHttp2(
         status: head[":status"] ?? 0,
         location: head.location,
         body: stream,
-        close: () => destroySession(session),
+        close: () => destroySession(session, socket),
       });
     });
   });

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 
 /** The head of an answer, with its body still to be read. */
-export interface Reply {
+export interface HttpReply {
   readonly status: number;
   readonly location: string | undefined;
   readonly body: Readable;

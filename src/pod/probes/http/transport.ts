@@ -12,7 +12,7 @@ import {
 } from "./dial-errors.ts";
 import { hasRepeatedSingle, headerProblem, type RequestHeaders } from "./headers.ts";
 import { hostNames } from "./lookup.ts";
-import { type Reply, TransportError } from "./reply.ts";
+import { type HttpReply, TransportError } from "./reply.ts";
 import { type HttpUrl, joinHostPort } from "./url.ts";
 
 // Go's client takes headers of this size where Node's default of 16 KiB would refuse.
@@ -26,7 +26,7 @@ const maxHeaderBytes = 1024 * 1024;
  * which servers would log as an error. As we ask for `Connection: close`, servers usually close first and keep the
  * TIME_WAIT on their side.
  */
-export async function sendGet(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal): Promise<Reply> {
+export async function sendGet(url: HttpUrl, headers: RequestHeaders, signal: AbortSignal): Promise<HttpReply> {
   signal.throwIfAborted();
   const problem = headerProblem(headers);
   if (problem !== undefined) throw new TransportError(problem, undefined);
@@ -53,7 +53,7 @@ function sendHttp1(
   headers: RequestHeaders,
   signal: AbortSignal,
   describeBreak: DescribeBreak,
-): Promise<Reply> {
+): Promise<HttpReply> {
   return new Promise((resolve, reject) => {
     let ends = endsOf(socket);
     let request: ClientRequest;

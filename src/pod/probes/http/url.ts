@@ -48,12 +48,12 @@ function canonicalHost(hostname: string): string {
 const validPath = /^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/;
 const controlCharacter = /[^\x20-\x7e\x80-\uffff]/;
 
-/** How each byte is written in a path. */
-const escapes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
-  const character = String.fromCharCode(byte);
-  const isKept = /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(character);
-  return isKept ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-});
+/** Bytes that stand for themselves in a path; all others are escaped. */
+const isKept: readonly boolean[] = Array.from({ length: 256 }, (_, byte) =>
+  /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(String.fromCharCode(byte)),
+);
+const percent = 0x25;
+const hexDigits = Buffer.from("0123456789ABCDEF");
 
 /** A path may be as long as a pod's spec, so every step reads it once. */
 function parsePath(path: string): { readonly target: string; readonly fragment: string } {
@@ -89,20 +89,39 @@ function percentDecoded(text: string): Buffer {
   for (let index = 0; index < bytes.length; index++) {
     const byte = bytes[index] ?? 0;
     const isEscape = byte === 0x25;
-    bytes[length++] = isEscape ? Number.parseInt(bytes.toString("latin1", index + 1, index + 3), 16) : byte;
+    bytes[length++] = isEscape ? nibbleOf(bytes[index + 1]) * 16 + nibbleOf(bytes[index + 2]) : byte;
     if (isEscape) index += 2;
   }
   return bytes.subarray(0, length);
 }
 
+/** The value of a hexadecimal digit. */
+function nibbleOf(digit = 0): number {
+  return digit <= 0x39 ? digit & 15 : (digit & 15) + 9;
+}
+
 function escapePath(bytes: Buffer): string {
-  return Array.from(bytes, (byte) => escapes[byte]).join("");
+  return escapedWhere(bytes, (byte) => isKept[byte] !== true);
 }
 
 /** What is no visible ASCII as its bytes, the rest as it is. */
 function escapeQuery(query: string): string {
   if (!/[^\x21-\x7e]/.test(query)) return query;
-  const escaped = (byte: number): string =>
-    byte > 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  return Array.from(Buffer.from(query), escaped).join("");
+  return escapedWhere(Buffer.from(query), (byte) => byte <= 0x20 || byte >= 0x7f);
+}
+
+/** Byte by byte and without a text for each: what is escaped may be as long as a pod's spec. */
+function escapedWhere(bytes: Buffer, isEscaped: (byte: number) => boolean): string {
+  const escaped = Buffer.allocUnsafe(bytes.length * 3);
+  let length = 0;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] ?? 0;
+    if (!isEscaped(byte)) escaped[length++] = byte;
+    else {
+      escaped[length++] = percent;
+      escaped[length++] = hexDigits[byte >> 4] ?? 0;
+      escaped[length++] = hexDigits[byte & 15] ?? 0;
+    }
+  }
+  return escaped.toString("latin1", 0, length);
 }

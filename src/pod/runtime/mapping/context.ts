@@ -68,7 +68,7 @@ export interface IdRange {
 /** Port: the host ids set aside for a pod with a user namespace of its own; the same answer for the pod's life. */
 export type AllocateIds = (pod: IdentifiedPod) => Promise<IdRange>;
 
-export interface Gates {
+export interface MappingGates {
   readonly hostnameOverride: boolean;
   readonly containerStopSignals: boolean;
   readonly envFiles: boolean;
@@ -82,7 +82,7 @@ export interface NodeContext extends Directories, ResourceSettings {
   readonly selinuxEnabled: boolean;
   /** Paths below /sys that exist on this machine and are masked beside the usual ones. */
   readonly thermalThrottlePaths: readonly string[];
-  readonly gates: Gates;
+  readonly gates: MappingGates;
   readonly allocateIds: AllocateIds;
   readonly log: Logger;
 }
@@ -148,7 +148,7 @@ export type KnownServices =
 
 export interface EnvContext {
   readonly dns: Pick<DnsSettings, "nodeIps">;
-  readonly gates: Pick<Gates, "envFiles">;
+  readonly gates: Pick<MappingGates, "envFiles">;
   /** As the runtime reported them; empty while the pod has none. */
   readonly podIps: readonly string[];
   readonly nodeAllocatable: ResourceAmounts;
@@ -202,5 +202,5 @@ export interface ContainerContext extends SandboxContext, EnvContext {
   /** The newest instance of a container of this pod, for an ephemeral container that looks into another. */
   readonly containerIdOf: (name: string) => string | undefined;
   readonly dns: DnsSettings;
-  readonly gates: Gates;
+  readonly gates: MappingGates;
 }

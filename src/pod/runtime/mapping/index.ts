@@ -1,7 +1,6 @@
 // From pods to what the runtime is told: sandbox and container descriptions, one topic per file.
 export { containerConfig } from "./container.ts";
 export {
-  type AllocateIds,
   anywhere,
   type ContainerContext,
   type ContainerImage,
@@ -14,13 +13,13 @@ export {
   type ReadConfigMap,
   type ReadSecret,
   type ResolvConf,
+  type ResourceSettings,
   type SandboxContext,
   type SubPathRequest,
   type SubPaths,
 } from "./context.ts";
-export type { Notice } from "./dns.ts";
 export { parseContainerAnnotations, runtimeLabels } from "./labels.ts";
-export { type LegacyLogSettings, linkLegacyLog, type StartedContainer } from "./logs.ts";
+export { linkLegacyLog } from "./logs.ts";
 export {
   containerIdOfLegacyLog,
   containerLogDirectory,
@@ -30,5 +29,7 @@ export {
 } from "./paths.ts";
 export { readThermalThrottlePaths } from "./proc-paths.ts";
 export { readResolvConf } from "./resolv-conf.ts";
-export { type SandboxDescription, sandboxConfig } from "./sandbox.ts";
+export { containerResources, overheadResources, sandboxResources } from "./resources.ts";
+export { sandboxConfig } from "./sandbox.ts";
+export { swapBytes } from "./swap.ts";
 export { normalSysctlName } from "./sysctls.ts";

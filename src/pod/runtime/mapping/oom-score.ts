@@ -1,8 +1,11 @@
+import { oncePer } from "../../../ground/base/index.ts";
 import {
   amountsOf,
   type Container,
   type IdentifiedPod,
   isCriticalPod,
+  isSidecar,
+  named,
   podLevelAmounts,
   qosClassOf,
   sumOfContainers,
@@ -22,22 +25,26 @@ export function oomScoreAdj(pod: IdentifiedPod, container: Container, memoryCapa
   const qos = qosClassOf(pod);
   if (qos === "Guaranteed") return guaranteedScore;
   if (qos === "BestEffort") return bestEffortScore;
-  const share = unassignedShare(pod);
+  const { share, leastRequest } = ofPod(pod.spec);
   const scoreOf = (requestBytes: bigint): number => 1000 - Number((1000n * requestBytes) / memoryCapacityBytes);
   let score = scoreOf(memoryRequest(container) + share);
-  const isSidecar =
-    container.restartPolicy === "Always" && pod.spec.initContainers?.some(({ name }) => name === container.name);
-  if (isSidecar) {
-    // A sidecar must not die before the containers that rely on it.
-    const regularScores = pod.spec.containers.map((regular) => scoreOf(memoryRequest(regular) + share));
-    score = Math.min(score, Math.max(...regularScores));
-  }
+  const isInit = named(pod.spec.initContainers ?? [], container.name) !== undefined;
+  // A sidecar must not die before the containers that rely on it; of those, the one that requests least dies first.
+  if (isInit && isSidecar(container)) score = Math.min(score, scoreOf(leastRequest + share));
   if (score < lowestBurstableScore) return lowestBurstableScore;
   return score === bestEffortScore ? bestEffortScore - 1 : score;
 }
 
+// Asked for each container of a pod.
+const ofPod = oncePer((spec: IdentifiedPod["spec"]) => {
+  const [first = 0n, ...others] = spec.containers.map(memoryRequest);
+  let leastRequest = first;
+  for (const request of others) if (request < leastRequest) leastRequest = request;
+  return { share: unassignedShare(spec), leastRequest };
+});
+
 /** What the pod requests as a whole beyond its containers, divided among them. */
-function unassignedShare({ spec }: IdentifiedPod): bigint {
+function unassignedShare(spec: IdentifiedPod["spec"]): bigint {
   const podLevel = podLevelAmounts(spec, "requests").get("memory");
   if (podLevel === undefined || podLevel === 0n) return 0n;
   const ofContainers = sumOfContainers(spec, "requests").get("memory") ?? 0n;

@@ -1,12 +1,17 @@
 import { isIPv6 } from "node:net";
 import { type PortMapping, Protocol } from "../../../connections/cri/index.ts";
-import { table } from "../../../ground/base/index.ts";
+import { oncePer, table } from "../../../ground/base/index.ts";
 import type { Container, ContainerPort, IdentifiedPod } from "../../../ground/model/index.ts";
 
 /** Every declared port of the regular containers, published on the host or not. */
 export function portMappings(pod: IdentifiedPod): PortMapping[] {
-  return pod.spec.containers.flatMap((container) => [...distinctPorts(container).values()].map(mappingOf));
+  return portMappingsOf(pod.spec.containers);
 }
+
+// The sandbox is described anew for each container that starts in it.
+const portMappingsOf = oncePer((containers: readonly Container[]): PortMapping[] =>
+  containers.flatMap((container) => [...distinctPorts(container).values()].map(mappingOf)),
+);
 
 /** A port declared twice under one name counts once; without a name the numbers, protocol and address are its name. */
 function distinctPorts(container: Container): ReadonlyMap<string, ContainerPort> {

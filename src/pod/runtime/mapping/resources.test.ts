@@ -90,6 +90,16 @@ test("huge pages: every size of the kernel, zero unless asked for, the container
   assert.deepEqual(limits({ "hugepages-1Mi": "1Mi" }), all(0n, 0n, 0n));
 });
 
+test("amounts beyond what CRI has room for count as the largest", () => {
+  const largest = 2n ** 63n - 1n;
+  const hugePageSizes = [2n << 20n];
+  const amounts = { cpu: "100E", memory: "100E", "hugepages-2Mi": "100E" };
+  const resources = resourcesOf({ limits: amounts }, { hugePageSizes });
+  assert.deepEqual(LinuxContainerResources.decode(LinuxContainerResources.encode(resources).finish()), resources);
+  assert.equal(resources.memoryLimitInBytes, largest);
+  assert.deepEqual(resources.hugepageLimits, [{ pageSize: "2MB", limit: largest }]);
+});
+
 test("out of memory: on cgroup v2 the whole container dies, unless configured otherwise", () => {
   const unified = (cgroupVersion: 1 | 2, singleProcessOomKill: boolean): unknown =>
     resourcesOf({}, { cgroupVersion, singleProcessOomKill }).unified;

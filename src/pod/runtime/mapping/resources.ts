@@ -87,15 +87,22 @@ function cpuAndMemory(claim: Claim, settings: ResourceSettings): LinuxContainerR
   const cpuLimit = Number(milliUnits(claim.cpuLimit));
   const resources = LinuxContainerResources.fromPartial({
     cpuShares: BigInt(sharesOfMilliCpu(Number(milliUnits(claim.cpuRequest ?? claim.cpuLimit)))),
-    memoryLimitInBytes: wholeUnits(claim.memoryLimit),
+    memoryLimitInBytes: atMostInt64(wholeUnits(claim.memoryLimit)),
   });
   if (settings.cpuPeriodUs !== undefined) {
     const quota = claim.exclusiveCpus ? -1 : quotaOfMilliCpu(cpuLimit, settings.cpuPeriodUs);
-    resources.cpuQuota = BigInt(quota);
+    resources.cpuQuota = atMostInt64(BigInt(quota));
     resources.cpuPeriod = BigInt(settings.cpuPeriodUs);
   }
   if (settings.cgroupVersion === 2 && !settings.singleProcessOomKill) resources.unified["memory.oom.group"] = "1";
   return resources;
+}
+
+/** Quantities have no end, and CRI has no room for more. */
+const largestInt64 = 2n ** 63n - 1n;
+
+function atMostInt64(amount: bigint): bigint {
+  return amount < largestInt64 ? amount : largestInt64;
 }
 
 /** Every page size is limited, those not asked for to nothing. */
@@ -103,7 +110,7 @@ function hugePageLimits(limits: ReadonlyMap<string, Nano>, sizes: readonly bigin
   const wanted = new Map<string, bigint>();
   for (const [name, amount] of limits) {
     const size = hugePageSizeOf(name);
-    if (size !== undefined) wanted.set(hugePageUnit(size), wholeUnits(amount));
+    if (size !== undefined) wanted.set(hugePageUnit(size), atMostInt64(wholeUnits(amount)));
   }
   return sizes.map((size) => {
     const pageSize = hugePageUnit(size);

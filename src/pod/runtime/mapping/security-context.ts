@@ -7,10 +7,12 @@ import {
   type SELinuxOption,
   SupplementalGroupsPolicy,
 } from "../../../connections/cri/index.ts";
+import { oncePer } from "../../../ground/base/index.ts";
 import type {
   Capabilities,
   Container,
   IdentifiedPod,
+  PodContainer,
   PodSecurityContext,
   SELinuxOptions,
 } from "../../../ground/model/index.ts";
@@ -26,11 +28,16 @@ export interface SecurityFacts {
   readonly volumeGroups: readonly number[];
 }
 
+// The sandbox is described anew for each container that starts in it.
+const hasPrivileged = oncePer((containers: readonly PodContainer[]) =>
+  containers.some(({ container }) => container.securityContext?.privileged === true),
+);
+
 /** The sandbox runs nothing of the user's, so it is confined whatever the pod asks for its containers. */
 export function sandboxSecurityContext(pod: IdentifiedPod, facts: SecurityFacts): LinuxSandboxSecurityContext {
   const context = LinuxSandboxSecurityContext.fromPartial({
     // A runtime refuses a privileged container in a sandbox that is not.
-    privileged: containersOf(pod).some(({ container }) => container.securityContext?.privileged === true),
+    privileged: hasPrivileged(containersOf(pod)),
     seccomp: { profileType: ProfileType.RuntimeDefault },
   });
   const wanted = pod.spec.securityContext;

@@ -22,7 +22,8 @@ export function applySwap(
 }
 
 /** In proportion to the container's memory request. */
-function swapBytes(pod: IdentifiedPod, container: Container, settings: ResourceSettings): bigint {
+/** How much the container may swap. */
+export function swapBytes(pod: IdentifiedPod, container: Container, settings: ResourceSettings): bigint {
   const { swap, memoryCapacityBytes } = settings;
   const request = amountsOf(container.resources?.requests).get("memory") ?? 0n;
   const limit = amountsOf(container.resources?.limits).get("memory") ?? 0n;

@@ -6,11 +6,11 @@ import { after, before, test } from "node:test";
 import { HungMount } from "../../../../test/support/hung-mount.ts";
 import { LoopDisk } from "../../../../test/support/loop-disk.ts";
 import { MemoryClaims } from "../../../../test/support/memory-claims.ts";
-import { eventually, podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
-import { foreignMountOf, isMountPoint, removeTree } from "../../../connections/host/index.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
+import { countFiles, foreignMountOf, isMountPoint, removeTree } from "../../../connections/host/index.ts";
 import { systemClock, unlessAborted } from "../../../ground/base/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
-import { countBelow } from "../stats/disk-usage.ts";
 import { SilentFileSystemError, VolumeFiles } from "./volume-files.ts";
 
 let directory: string;
@@ -21,7 +21,6 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;
-const alone = { signal: never, turn: async () => {} };
 // Longer than anything here takes on a busy machine, and far shorter than for ever.
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 
@@ -62,8 +61,8 @@ test("trees with a hung mount inside are counted and removed around it", needsRo
   await writeFile(join(root, "file"), Buffer.alloc(100_000, 1));
   {
     await using _hung = await HungMount.at(join(root, "a/server"));
-    const { bytes } = await unlessAborted(countBelow(root, alone), soon());
-    assert.ok(bytes >= 100_000n);
+    const { bytes } = await unlessAborted(countFiles(root, { depth: "all" }, never), soon());
+    assert.ok(bytes >= 100_000);
     await assert.rejects(unlessAborted(removeTree(root), soon()), /mount point/);
   }
   await removeTree(root);
@@ -133,7 +132,7 @@ test(
   "mounts inside a volume that can't be taken off in time keep nobody else's from being taken off",
   needsRoot,
   async () => {
-    await using node = await VolumeNode.create({ silenceMs: 500 });
+    await using node = await VolumeNode.create({ silenceMs: 2_000 });
     const pod = podWithVolumes([{ name: "v", emptyDir: {} }]);
     await node.volumes.mount(pod, never);
     const mounts: HungMount[] = [];
@@ -207,7 +206,7 @@ test("a pod on a dead file server keeps only itself waiting", needsRoot, async (
     );
     await threadsAreFree();
     await node.volumes.unmount(uidOf(dead), soon());
-    await eventually("nothing is mounted any more", async () => (await node.mounts()).length === 0);
+    await until("nothing is mounted any more", async () => (await node.mounts()).length === 0);
   } finally {
     for (const mount of mounts) await mount[Symbol.asyncDispose]();
   }

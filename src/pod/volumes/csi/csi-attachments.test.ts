@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CsiNode, claimed, driver, refused } from "../../../../test/support/csi-node.ts";
-import { eventually, podWithVolumes } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;
@@ -16,7 +17,7 @@ test("waits until the cluster has attached the volume, and says nothing about it
   assert.deepEqual(csi.kind.volumesInUse(), [`kubernetes.io/csi/${driver}^vol-c`], "so that the cluster attaches it");
   csi.cluster.attached = "all";
   csi.node.volumes.retryNow();
-  await eventually("it is mounted", () => csi.node.ready.length > 0);
+  await until("it is mounted", () => csi.node.ready.length > 0);
 });
 
 for (const { name, change, problem } of [

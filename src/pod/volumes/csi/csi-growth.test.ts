@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { testNodeName } from "../../../../test/support/csi-cluster.ts";
 import { DriverFailure } from "../../../../test/support/csi-driver.ts";
 import { CsiNode, claimed, refused, targetOf } from "../../../../test/support/csi-node.ts";
-import { eventually, podWithVolumes } from "../../../../test/support/volume-node.ts";
-import { systemClock } from "../../../ground/base/index.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 import { uidOf } from "../../../ground/model/index.ts";
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
@@ -81,11 +81,12 @@ test("grows while a pod uses it, as soon as the cluster says so", needsRoot, asy
     allocatedResourceStatuses: { storage: "NodeResizePending" },
   };
   csi.claims.claims.set("c", { ...claim, status });
-  await systemClock.sleep(200, never);
+  const looks = csi.claims.looks;
+  await until("the claim was asked for in vain, twice", () => csi.claims.looks >= looks + 2);
   assert.deepEqual(csi.node.events, [], "that the API server is away is no trouble of the pod");
   csi.claims.outage = undefined;
-  await eventually("the driver was asked", () => csi.driver.steps().includes("NodeExpandVolume"));
-  await eventually("the cluster was told", () => csi.cluster.resizes.length >= 2);
+  await until("the driver was asked", () => csi.driver.steps().includes("NodeExpandVolume"));
+  await until("the cluster was told", () => csi.cluster.resizes.length >= 2);
   assert.deepEqual(csi.cluster.resizes.slice(0, 2), [{ state: "in progress" }, { state: "done", capacity: "3Gi" }]);
   assert.equal(csi.driver.steps().filter((step) => step === "NodePublishVolume").length, 1);
 });
@@ -104,7 +105,7 @@ test("growing fails while a pod uses it: told, tried again, and the pod keeps it
     allocatedResourceStatuses: { storage: "NodeResizePending" },
   };
   csi.claims.claims.set("c", { ...claim, status });
-  await eventually("it was tried twice", () => csi.driver.steps().filter((s) => s === "NodeExpandVolume").length > 1);
+  await until("it was tried twice", () => csi.driver.steps().filter((s) => s === "NodeExpandVolume").length > 1);
   assert.deepEqual(new Set(csi.node.events.map(({ reason }) => reason)), new Set(["VolumeResizeFailed"]));
   assert.match(
     csi.node.events[0]?.message ?? "",
@@ -137,7 +138,9 @@ test("a claim that points to another volume while the pod runs changes nothing f
   csi.claims.claims.set("c", { ...swapped, spec: { volumeName: "pv-d" } });
   const other = csi.claims.persistentVolumes.get("pv-d");
   csi.claims.persistentVolumes.set("pv-d", { ...other, spec: { ...other?.spec, claimRef: { uid: "claim-c" } } });
-  await systemClock.sleep(200, never);
+  const looks = csi.claims.looks;
+  // The second look begins when all that followed from the first is done.
+  await until("the claim was looked at, twice", () => csi.claims.looks >= looks + 2);
   assert.deepEqual(csi.driver.steps(), ["NodeStageVolume", "NodePublishVolume"]);
   await csi.node.volumes.unmount(uidOf(pod));
   assert.equal(csi.driver.lastCall("NodeUnpublishVolume")["volumeId"], "vol-c");

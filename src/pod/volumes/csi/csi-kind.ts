@@ -2,9 +2,7 @@ import { rmdir } from "node:fs/promises";
 import { isMountPoint } from "../../../connections/host/index.ts";
 import { VolumeUsage_Unit } from "../../../connections/plugins/index.ts";
 import { SerialByKey } from "../../../ground/base/index.ts";
-import type { CSIDriver } from "../../../ground/model/index.ts";
 import type { SetUpContext, SetUpResult, VolumeKind, VolumePlace, WantedVolume } from "../kinds/kind.ts";
-import { StepError } from "../kinds/kind.ts";
 import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
 import {
@@ -19,7 +17,7 @@ import {
   volumeNamed,
 } from "./csi-volume.ts";
 import { DeviceUsers } from "./device-users.ts";
-import { expand, wantedGrowth } from "./expansion.ts";
+import { expandVolume, wantedGrowth } from "./expansion.ts";
 import type { CsiPorts } from "./ports.ts";
 import { publish, removePlace, removeTarget } from "./publishing.ts";
 import { publishContextOf } from "./requests.ts";
@@ -45,7 +43,7 @@ export class CsiVolumes implements VolumeKind {
 
   constructor(ports: CsiPorts) {
     this.#ports = ports;
-    this.#inUse = new VolumesInUse(ports.onInUse);
+    this.#inUse = new VolumesInUse(ports);
   }
 
   matches(source: WantedVolume["source"]): boolean {
@@ -78,7 +76,7 @@ export class CsiVolumes implements VolumeKind {
     const driver = await cluster.csiDriver(volume.driver, signal);
     if (volume.lifecycle === "Persistent") {
       this.#users.add(name, userOf(wanted));
-      await this.#checkAttached(name, driver, signal);
+      await this.#inUse.want(name, driver, signal);
     }
     const mustPublish = context.isFirst || driver?.spec.requiresRepublish === true;
     const client = drivers.client(volume.driver);
@@ -99,7 +97,11 @@ export class CsiVolumes implements VolumeKind {
     const target = mustPublish ? await publish(request, context, this.#ports, signal) : this.#targetOf(wanted);
     if (wanted.form === "block" && context.isFirst) await this.#map(wanted, target, signal);
     const isInUse = !context.isFirst;
-    await expand({ wanted, volume, client, capabilities, path: target, stagingPath, isInUse }, this.#ports, signal);
+    await expandVolume(
+      { wanted, volume, client, capabilities, path: target, stagingPath, isInUse },
+      this.#ports,
+      signal,
+    );
     return this.#result(wanted, volume, context);
   }
 
@@ -111,14 +113,6 @@ export class CsiVolumes implements VolumeKind {
     const target = this.#targetOf(wanted);
     if (wanted.form === "block") return { volume: { type: "block", devicePath: wanted.directory, readOnly } };
     return { volume: { type: "filesystem", hostPath: target, readOnly, relabel: true } };
-  }
-
-  /** The cluster attaches the volume when it sees it in use here; until then there is nothing to do but wait. */
-  async #checkAttached(name: string, driver: CSIDriver | undefined, signal: AbortSignal): Promise<void> {
-    if (driver?.spec.attachRequired === false) return;
-    this.#inUse.add(name);
-    if (await this.#ports.cluster.isAttached(name, signal)) return;
-    throw new StepError("VerifyControllerAttachedVolume", "Volume not attached according to node status");
   }
 
   async #map(wanted: WantedVolume, device: string, signal: AbortSignal): Promise<void> {
@@ -209,7 +203,7 @@ export class CsiVolumes implements VolumeKind {
       if (record.lifecycle !== "Persistent") continue;
       this.#users.add(uniqueName(record), userOf(place));
       this.#restored.add(uniqueName(record));
-      if (record.attachment !== "") this.#inUse.restore(uniqueName(record));
+      this.#inUse.restore(uniqueName(record), record.attachment);
     }
   }
 
@@ -236,7 +230,7 @@ export class CsiVolumes implements VolumeKind {
     await unstage({ volume: { driver, handle }, specName, form }, this.#ports, signal);
     this.#staged.delete(key);
     this.#restored.delete(key);
-    this.#inUse.delete(key);
+    this.#inUse.unstaged(key);
   }
 }
 

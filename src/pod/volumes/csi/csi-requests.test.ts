@@ -4,7 +4,8 @@ import { stat } from "node:fs/promises";
 import { test } from "node:test";
 import { DriverFailure } from "../../../../test/support/csi-driver.ts";
 import { CsiNode, claimed, driver, inline, refused, targetOf } from "../../../../test/support/csi-node.ts";
-import { eventually, podWithVolumes } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 import { isMountPoint } from "../../../connections/host/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
 
@@ -71,11 +72,11 @@ test("tokens for the driver, published again and again when it asks for that", n
   assert.deepEqual(Object.keys(tokens).sort(), ["", "vault"]);
   assert.equal(tokens["vault"].token, "t1");
   assert.match(tokens["vault"].expirationTimestamp, /^\d{4}-/);
-  await eventually("it was published again", () => csi.driver.steps().length >= 3);
+  await until("it was published again", () => csi.driver.steps().length >= 3);
   assert.equal(csi.tokens.length, 2, "tokens are kept while they are good");
   // A failing renewal leaves the pod's volume as it is.
   csi.driver.failures.set("NodePublishVolume", { error: new DriverFailure(13, "no"), when: "before" });
-  await eventually("an event tells", () => csi.node.events.length > 0);
+  await until("an event tells", () => csi.node.events.length > 0);
   assert.equal(await isMountPoint(targetOf(csi, pod, "v")), true);
   assert.equal(csi.node.volumes.of(uidOf(pod)).size, 1);
   csi.driver.failures.clear();
@@ -175,7 +176,7 @@ test("secrets for staging and publishing are read each time, and a missing one i
   csi.cluster.secrets.set("kube-system/stage", { data: { k: "cw==" } });
   csi.cluster.secrets.set("kube-system/publish", { data: { k: "cA==" } });
   csi.node.volumes.retryNow();
-  await eventually("it works now", () => csi.node.ready.length > 0);
+  await until("it works now", () => csi.node.ready.length > 0);
   assert.deepEqual(csi.driver.lastCall("NodeStageVolume")["secrets"], { k: "s" });
   assert.deepEqual(csi.driver.lastCall("NodePublishVolume")["secrets"], { k: "p" });
 });

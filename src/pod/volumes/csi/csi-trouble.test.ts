@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DriverFailure } from "../../../../test/support/csi-driver.ts";
 import { CsiNode, claimed, driver, refused, targetOf } from "../../../../test/support/csi-node.ts";
-import { eventually, podWithVolumes } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 import { isMountPoint } from "../../../connections/host/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
 
@@ -30,7 +31,7 @@ test(
     // Done, but the answer got lost.
     csi.driver.failures.set("NodePublishVolume", { error: new DriverFailure(14, "lost"), when: "after" });
     csi.node.volumes.retryNow();
-    await eventually("it was tried again", () => csi.node.events.length > 1);
+    await until("it was tried again", () => csi.node.events.length > 1);
     assert.equal(await isMountPoint(join(place, "mount")), true);
     assert.equal(csi.node.volumes.of(uidOf(pod)).size, 0, "never used while in doubt");
     await csi.node.volumes.unmount(uidOf(pod));
@@ -65,7 +66,7 @@ test("a driver that leaves its mount behind after unpublishing does not cost any
   );
   assert.equal(await readFile(join(csi.driver.dataOf("vol-c"), "precious"), "utf8"), "1");
   assert.equal(csi.driver.steps().includes("NodeUnstageVolume"), false);
-  const report = await csi.node.volumes.cleanOrphans(new Set(), never);
+  const report = await csi.node.volumes.cleanOrphanedDirectories(new Set(), never);
   assert.equal(report.problems.length, 1);
   csi.driver.forgetsToUnmount = false;
   await csi.node.volumes.unmount(uidOf(pod));
@@ -80,7 +81,7 @@ test("driver away: mounting and unmounting wait for it, and go on when it is bac
   const [running, waiting] = [podWithVolumes([claimed("c")]), podWithVolumes([claimed("d")])];
   await csi.node.volumes.mount(running, never);
   await csi.driver.stop();
-  await eventually("it is gone", () => csi.drivers.names().length === 0);
+  await until("it is gone", () => csi.drivers.names().length === 0);
   assert.match(
     await refused(csi, waiting),
     /driver name csi\.example\.com not found in the list of registered CSI drivers/,
@@ -88,7 +89,7 @@ test("driver away: mounting and unmounting wait for it, and go on when it is bac
   await assert.rejects(csi.node.volumes.unmount(uidOf(running)), /not found in the list of registered CSI drivers/);
   assert.equal(await isMountPoint(targetOf(csi, running, "pv-c")), true);
   await csi.driver.start();
-  await eventually("the waiting pod has its volume", () => csi.node.ready.includes(uidOf(waiting)));
+  await until("the waiting pod has its volume", () => csi.node.ready.includes(uidOf(waiting)));
   await csi.node.volumes.unmount(uidOf(running));
   await csi.node.volumes.unmount(uidOf(waiting));
   assert.deepEqual(await csi.node.mounts(), []);
@@ -111,10 +112,10 @@ test(
     csi.claims.persistentVolumes.delete("pv-d");
     csi.cluster.attachments.clear();
     csi.cluster.attach(driver, "vol-c");
-    const report = await csi.node.volumes.cleanOrphans(new Set([uidOf(kept)]), never);
+    const report = await csi.node.volumes.cleanOrphanedDirectories(new Set([uidOf(kept)]), never);
     assert.deepEqual(report, { removed: [uidOf(ended)], problems: [] });
     csi.node.volumes.want(kept);
-    await eventually("it is known again", () => csi.node.volumes.of(uidOf(kept)).size === 1);
+    await until("it is known again", () => csi.node.volumes.of(uidOf(kept)).size === 1);
     assert.equal(await readFile(join(targetOf(csi, kept, "pv-c"), "data"), "utf8"), "1");
     await csi.node.volumes.unmount(uidOf(kept));
     assert.equal(csi.driver.steps().filter((step) => step === "NodeUnstageVolume").length, 2);
@@ -150,7 +151,7 @@ test("killed between unpublishing and unstaging: the next run lets the volume go
   await assert.rejects(csi.node.volumes.unmount(uidOf(pod)), /away/);
   csi.driver.failures.clear();
   await csi.restart();
-  await csi.node.volumes.cleanOrphans(new Set(), never);
+  await csi.node.volumes.cleanOrphanedDirectories(new Set(), never);
   assert.deepEqual(await csi.node.mounts(), []);
   await assert.rejects(stat(csi.staging("vol-c")), { code: "ENOENT" });
 });

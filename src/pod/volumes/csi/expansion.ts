@@ -30,7 +30,7 @@ export function wantedGrowth({
 }
 
 /** Has the driver grow the file system of a volume whose disk has grown. Throws when the pod must wait for it. */
-export async function expand(
+export async function expandVolume(
   request: {
     readonly wanted: WantedVolume;
     readonly volume: CsiVolume;

@@ -7,13 +7,13 @@ import {
   NodePublishVolumeRequest,
   PluginError,
 } from "../../../connections/plugins/index.ts";
-import { isMissing } from "../../../ground/base/index.ts";
+import { ifThere } from "../../../ground/base/index.ts";
 import type { CSIDriver } from "../../../ground/model/index.ts";
 import { giveToPodGroup } from "../kinds/fs-group.ts";
 import type { SetUpContext, WantedVolume } from "../kinds/kind.ts";
 import { attachmentName, blockPaths, type CsiVolume, publishPaths } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
-import { capabilityOf, changesGroup, checkLifecycle, secretsOf, volumeContextOf } from "./requests.ts";
+import { capabilityOf, changesGroup, checkVolumeLifecycle, secretsOf, volumeContextOf } from "./requests.ts";
 import { removeRecord, writeRecord } from "./vol-data.ts";
 
 export interface PublishRequest {
@@ -36,7 +36,7 @@ export async function publish(
   signal: AbortSignal,
 ): Promise<string> {
   const { wanted, volume, driver, client, capabilities, publishContext, stagingPath } = request;
-  checkLifecycle(volume, driver);
+  checkVolumeLifecycle(volume, driver);
   const paths = pathsOf(wanted, ports.pluginsDir);
   const group = wanted.pod.spec.securityContext?.fsGroup;
   await mkdir(dirname(paths.target), { recursive: true, mode: 0o750 });
@@ -96,7 +96,7 @@ function recordOf({ wanted, volume, driver }: PublishRequest, nodeName: string):
 export async function removeTarget(target: string, record: string): Promise<void> {
   await removePlace(target);
   await removeRecord(record);
-  await rmdir(dirname(record)).catch(ignoreMissing);
+  await ifThere(rmdir(dirname(record)));
 }
 
 export async function removePlace(target: string): Promise<void> {
@@ -106,8 +106,4 @@ export async function removePlace(target: string): Promise<void> {
   const found = await lstat(target).catch(() => undefined);
   if (found?.isDirectory()) await rmdir(target);
   else if (found !== undefined) await unlink(target);
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
 }

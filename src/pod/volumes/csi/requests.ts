@@ -58,7 +58,7 @@ export function changesGroup(
 }
 
 /** Throws when the driver does not offer volumes of this life: without an object that says so, only persistent ones. */
-export function checkLifecycle({ lifecycle, driver: name }: CsiVolume, driver: CSIDriver | undefined): void {
+export function checkVolumeLifecycle({ lifecycle, driver: name }: CsiVolume, driver: CSIDriver | undefined): void {
   const modes = driver?.spec.volumeLifecycleModes ?? ["Persistent"];
   if (modes.includes(lifecycle)) return;
   const offered = `only supports [${modes.map((mode) => JSON.stringify(mode)).join(" ")}]`;

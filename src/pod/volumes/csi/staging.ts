@@ -7,7 +7,7 @@ import {
   NodeStageVolumeRequest,
   PluginError,
 } from "../../../connections/plugins/index.ts";
-import { explain, isMissing } from "../../../ground/base/index.ts";
+import { explain, ifThere } from "../../../ground/base/index.ts";
 import { type SetUpContext, StepError } from "../kinds/kind.ts";
 import { blockPaths, type CsiVolume, csiPlugin, stagingPaths, volDataFile } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
@@ -100,9 +100,9 @@ async function removeStaging(target: string, record: string): Promise<void> {
   if (await isMountPoint(target)) {
     throw new Error(`${target} is still mounted although its driver was asked to unstage it; it was not removed`);
   }
-  await rmdir(target).catch(ignoreMissing);
+  await ifThere(rmdir(target));
   await removeRecord(record);
-  await rmdir(dirname(record)).catch(ignoreMissing);
+  await ifThere(rmdir(dirname(record)));
 }
 
 /** Volumes that are staged according to the records on disk. */
@@ -111,14 +111,14 @@ export async function stagedOnDisk(
 ): Promise<readonly { driver: string; handle: string; specName: string; form: "filesystem" | "block" }[]> {
   const staged: { driver: string; handle: string; specName: string; form: "filesystem" | "block" }[] = [];
   const root = join(pluginsDir, csiPlugin);
-  for (const driver of await namesIn(root)) {
+  for (const driver of await ifThere(readdir(root), [])) {
     if (driver === "volumeDevices") continue;
-    for (const digest of await namesIn(join(root, driver))) {
+    for (const digest of await ifThere(readdir(join(root, driver)), [])) {
       const record = await readRecord(join(root, driver, digest, volDataFile));
       if (typeof record === "object") staged.push({ ...record, specName: "", form: "filesystem" });
     }
   }
-  for (const specName of await namesIn(join(root, "volumeDevices"))) {
+  for (const specName of await ifThere(readdir(join(root, "volumeDevices")), [])) {
     if (specName === "staging" || specName === "publish") continue;
     const record = await readRecord(blockPaths(pluginsDir, specName, "").record);
     if (typeof record === "object") staged.push({ ...record, specName, form: "block" });
@@ -129,23 +129,12 @@ export async function stagedOnDisk(
 /** Removes staging places that nothing was staged in before a crash; those in use by drivers without staging stay. */
 export async function removeEmptyStaging(pluginsDir: string, inUse: ReadonlySet<string>): Promise<void> {
   const root = join(pluginsDir, csiPlugin);
-  for (const driver of await namesIn(root)) {
+  for (const driver of await ifThere(readdir(root), [])) {
     if (driver === "volumeDevices") continue;
-    for (const digest of await namesIn(join(root, driver))) {
+    for (const digest of await ifThere(readdir(join(root, driver)), [])) {
       const directory = join(root, driver, digest);
       if (inUse.has(directory) || typeof (await readRecord(join(directory, volDataFile))) === "object") continue;
       await removeStaging(join(directory, "globalmount"), join(directory, volDataFile));
     }
   }
-}
-
-async function namesIn(directory: string): Promise<readonly string[]> {
-  return readdir(directory).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
 }

@@ -1,5 +1,5 @@
 import { readFile, unlink } from "node:fs/promises";
-import { isMissing, saveFile } from "../../../ground/base/index.ts";
+import { ifThere, saveFile } from "../../../ground/base/index.ts";
 
 /** What is known of a CSI volume on disk; enough to have its driver take it away after a restart, without the API. */
 export interface VolumeRecord {
@@ -16,11 +16,7 @@ export async function writeRecord(path: string, fields: Readonly<Record<string, 
 
 /** Removes the record, and what a crash left of an attempt to write it. */
 export async function removeRecord(path: string): Promise<void> {
-  for (const file of [path, temporaryOf(path)]) {
-    await unlink(file).catch((error: unknown) => {
-      if (!isMissing(error)) throw error;
-    });
-  }
+  for (const file of [path, temporaryOf(path)]) await ifThere(unlink(file));
 }
 
 function temporaryOf(path: string): string {
@@ -29,13 +25,8 @@ function temporaryOf(path: string): string {
 
 /** "missing" when there is none, "damaged" when it can't be understood. */
 export async function readRecord(path: string): Promise<VolumeRecord | "missing" | "damaged"> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if (isMissing(error)) return "missing";
-    throw error;
-  }
+  const text = await ifThere(readFile(path, "utf8"));
+  if (text === undefined) return "missing";
   try {
     const fields = JSON.parse(text) as Partial<Record<string, unknown>>;
     const { driverName, volumeHandle, volumeLifecycleMode, attachmentID } = fields as Record<string, unknown>;

@@ -1,33 +1,47 @@
-import type { Node } from "../../../ground/model/index.ts";
+import type { CSIDriver, Node } from "../../../ground/model/index.ts";
+import { StepError } from "../kinds/kind.ts";
+import type { CsiPorts } from "./ports.ts";
 
-/** The Node's `volumesInUse`: volumes that are attached or have to be, and that the cluster must not detach. */
+/**
+ * The Node's `volumesInUse`: volumes that are attached or have to be, and that the cluster must not detach. One enters
+ * the list when a pod wants it and its driver has volumes attached (`want`), or when an earlier run of the agent has
+ * left it attached (`restore`); it leaves when it is no longer staged here (`unstaged`).
+ */
 export class VolumesInUse {
   readonly #names = new Set<string>();
-  readonly #onChange: () => void;
+  readonly #ports: VolumesInUsePorts;
 
-  /** `onChange`: the cluster waits to hear of it. */
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
+  constructor(ports: VolumesInUsePorts) {
+    this.#ports = ports;
   }
 
   list(): readonly string[] {
     return [...this.#names].sort();
   }
 
-  add(uniqueName: string): void {
-    if (this.#names.has(uniqueName)) return;
-    this.#names.add(uniqueName);
-    this.#onChange();
+  /** The cluster attaches the volume when it sees it in use here; until then there is nothing to do but wait. */
+  async want(uniqueName: string, driver: CSIDriver | undefined, signal: AbortSignal): Promise<void> {
+    if (driver?.spec.attachRequired === false) return;
+    if (!this.#names.has(uniqueName)) {
+      this.#names.add(uniqueName);
+      this.#ports.onInUse();
+    }
+    if (await this.#ports.cluster.isAttached(uniqueName, signal)) return;
+    throw new StepError("VerifyControllerAttachedVolume", "Volume not attached according to node status");
   }
 
-  /** One that an earlier run of the agent has added, and the cluster has heard of. */
-  restore(uniqueName: string): void {
-    this.#names.add(uniqueName);
+  /** One that the cluster has heard of before; `attachment` is "" when it was never attached. */
+  restore(uniqueName: string, attachment: string): void {
+    if (attachment !== "") this.#names.add(uniqueName);
   }
 
-  delete(uniqueName: string): void {
-    if (this.#names.delete(uniqueName)) this.#onChange();
+  unstaged(uniqueName: string): void {
+    if (this.#names.delete(uniqueName)) this.#ports.onInUse();
   }
+}
+
+interface VolumesInUsePorts extends Pick<CsiPorts, "onInUse"> {
+  readonly cluster: Pick<CsiPorts["cluster"], "isAttached">;
 }
 
 /** What volumes wait for in the Node: when it differs, they may try again. */

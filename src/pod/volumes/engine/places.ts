@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing } from "../../../ground/base/index.ts";
+import { ifThere } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import { pluginDirectory, type VolumePlace } from "../kinds/kind.ts";
 
@@ -46,9 +46,9 @@ export class PodPlaces {
     const found: FoundVolume[] = [];
     for (const form of ["filesystem", "block"] as const) {
       const base = join(this.podsDir, uid, forms[form]);
-      for (const pluginName of await namesIn(base)) {
+      for (const pluginName of await ifThere(readdir(base), [])) {
         const plugin = pluginName.replaceAll("~", "/");
-        for (const specName of await namesIn(join(base, pluginName))) {
+        for (const specName of await ifThere(readdir(join(base, pluginName)), [])) {
           found.push({ ...this.place(uid, plugin, specName, form), plugin });
         }
       }
@@ -61,28 +61,14 @@ export class PodPlaces {
     const holders: string[] = [];
     for (const name of Object.values(forms)) {
       const base = join(this.podsDir, uid, name);
-      for (const plugin of await namesIn(base)) holders.push(join(base, plugin));
+      for (const plugin of await ifThere(readdir(base), [])) holders.push(join(base, plugin));
       holders.push(base);
     }
     return holders;
   }
 }
 
-export async function namesIn(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
 async function directoriesIn(directory: string): Promise<readonly string[]> {
-  try {
-    const entries = await readdir(directory, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  const entries = await ifThere(readdir(directory, { withFileTypes: true }), []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }

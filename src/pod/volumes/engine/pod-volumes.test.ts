@@ -3,7 +3,8 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../../test/support/fake-clock.ts";
-import { eventually, podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
 import { isMountPoint, loadSyscalls, mountFlags, unmountFlags } from "../../../connections/host/index.ts";
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
 import { VolumeError } from "./volume-error.ts";
@@ -92,7 +93,7 @@ test(
     assert.equal(node.events.length, 1);
 
     node.objects.secret("late", { k: "v" });
-    await eventually("the pod is told", () => node.ready.length > 0);
+    await until("the pod is told", () => node.ready.length > 0);
     assert.deepEqual(node.ready, [uidOf(pod)]);
     await node.volumes.mount(pod, never);
     assert.equal(node.volumes.of(uidOf(pod)).size, 2);
@@ -115,7 +116,7 @@ test(
       await clock.advance(delayMs - 1);
       assert.equal(node.events.length, turn, "not before its time");
       await clock.advance(1);
-      await eventually("it is tried again", () => node.events.length > turn);
+      await until("it is tried again", () => node.events.length > turn);
     }
     assert.deepEqual(delays, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 122_000, 122_000]);
     assert.match(node.events[0]?.message ?? "", /hostPath type check failed: \/nowhere\/at\/all is not a directory$/);
@@ -186,14 +187,14 @@ test("after a restart, volumes of a running pod keep their data and follow chang
 
   await node.restart();
   node.volumes.want(pod);
-  await eventually("the volumes are known again", () => node.volumes.of(uid).size === 3);
+  await until("the volumes are known again", () => node.volumes.of(uid).size === 3);
   assert.equal(await readFile(join(disk, "data"), "utf8"), "kept");
   assert.equal(await readFile(join(memory, "data"), "utf8"), "kept too");
   assert.equal((await stat(join(settings, "..data/a"))).ino, before.ino, "unchanged content is not written again");
   assert.equal((await node.mounts()).length, 1);
 
   node.objects.configMap("settings", { a: "2" });
-  await eventually("the change arrives", async () => (await readFile(join(settings, "a"), "utf8")) === "2");
+  await until("the change arrives", async () => (await readFile(join(settings, "a"), "utf8")) === "2");
 });
 
 test(
@@ -209,14 +210,14 @@ test(
     await node.volumes.mount(pod, never);
     await node.restart();
     node.objects.remove("secret", "keys");
-    const report = await node.volumes.cleanOrphans(new Set(), never);
+    const report = await node.volumes.cleanOrphanedDirectories(new Set(), never);
     assert.deepEqual(report, { removed: [uidOf(pod)], problems: [] });
     assert.deepEqual(await readdir(node.podsDir), []);
     assert.deepEqual(await node.mounts(), []);
   },
 );
 
-test("orphans: known pods and pods being mounted are left alone", needsRoot, async () => {
+test("orphaned: known pods and pods being mounted are left alone", needsRoot, async () => {
   await using node = await VolumeNode.create();
   const [known, wanted] = [
     podWithVolumes([{ name: "a", emptyDir: {} }]),
@@ -225,12 +226,12 @@ test("orphans: known pods and pods being mounted are left alone", needsRoot, asy
   await node.volumes.mount(known, never);
   await node.restart();
   await node.volumes.mount(wanted, never);
-  const report = await node.volumes.cleanOrphans(new Set([uidOf(known)]), never);
+  const report = await node.volumes.cleanOrphanedDirectories(new Set([uidOf(known)]), never);
   assert.deepEqual(report, { removed: [], problems: [] });
   assert.deepEqual((await readdir(node.podsDir)).sort(), [uidOf(known), uidOf(wanted)].sort());
 });
 
-test("orphans: a file of an unknown kind of volume, or a live mount in one, is never removed", needsRoot, async () => {
+test("orphaned: a file of an unknown kind of volume, or a live mount in one, is never removed", needsRoot, async () => {
   await using node = await VolumeNode.create();
   const calls = await loadSyscalls();
   const file = join(node.podsDir, "uid-a/volumes/example.com~flex/data");
@@ -241,7 +242,7 @@ test("orphans: a file of an unknown kind of volume, or a live mount in one, is n
   await writeFile(join(elsewhere, "precious"), "2");
   calls.mount(elsewhere, mounted, "", mountFlags.bind);
   try {
-    const { removed, problems } = await node.volumes.cleanOrphans(new Set(), never);
+    const { removed, problems } = await node.volumes.cleanOrphanedDirectories(new Set(), never);
     assert.deepEqual(removed, []);
     assert.deepEqual(problems.map(({ uid }) => uid).sort(), ["uid-a", "uid-b"]);
     for (const { message } of problems)
@@ -254,7 +255,7 @@ test("orphans: a file of an unknown kind of volume, or a live mount in one, is n
   }
 });
 
-test("orphans: what else lies in a pod's directory goes, but nothing below a mount", needsRoot, async () => {
+test("orphaned: what else lies in a pod's directory goes, but nothing below a mount", needsRoot, async () => {
   await using node = await VolumeNode.create();
   const calls = await loadSyscalls();
   const [plain, busy] = [join(node.podsDir, "uid-a"), join(node.podsDir, "uid-b")];
@@ -267,7 +268,7 @@ test("orphans: what else lies in a pod's directory goes, but nothing below a mou
   await writeFile(join(elsewhere, "precious"), "1");
   calls.mount(elsewhere, join(busy, "containers/main"), "", mountFlags.bind);
   try {
-    const { removed, problems } = await node.volumes.cleanOrphans(new Set(), never);
+    const { removed, problems } = await node.volumes.cleanOrphanedDirectories(new Set(), never);
     assert.deepEqual(removed, ["uid-a" as PodUid]);
     assert.match(problems[0]?.message ?? "", /cannot delete directory .*uid-b\/containers\/main: it is a mount point/);
     assert.equal(await readFile(join(elsewhere, "precious"), "utf8"), "1");

@@ -5,21 +5,27 @@ import {
   type Clock,
   explain,
   KeyedWorkers,
-  type Ledger,
   type Logger,
   mapAtMost,
   never,
   type TaskScope,
 } from "../../../ground/base/index.ts";
-import { type IdentifiedPod, type PodUid, type RecordPodEvent, uidOf } from "../../../ground/model/index.ts";
+import {
+  type IdentifiedPod,
+  jsonEqual,
+  type PodLedger,
+  type PodUid,
+  type RecordPodEvent,
+  uidOf,
+} from "../../../ground/model/index.ts";
 import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { Need, VolumeKind, VolumeSource } from "../kinds/kind.ts";
-import { keyOf, type ObjectRef, type Objects } from "../objects/ports.ts";
+import { type Objects, objectKey, type VolumeObjectRef } from "../objects/ports.ts";
 import type { TrustBundles } from "../objects/trust-bundles.ts";
 import type { MeasuredVolume } from "../stats/pod-usage.ts";
 import type { Claims } from "./claims.ts";
-import { cleanOrphanedPods, type OrphanReport } from "./orphans.ts";
+import { cleanOrphanedDirectories, type OrphanedDirectoriesReport } from "./orphaned-directories.ts";
 import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
 import { releaseVolumes } from "./release.ts";
@@ -29,7 +35,7 @@ import { volumesOfContainers } from "./volumes-of-containers.ts";
 export interface PodVolumesPorts {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
   readonly random: () => number;
   readonly podsDir: string;
@@ -78,7 +84,7 @@ export class PodVolumes {
       create: (request) => this.#createSubPath(request),
       prepare: (request) => this.#prepareSubPath(request),
     };
-    ports.objects?.onChange((ref) => this.#changed(keyOf(ref)));
+    ports.objects?.onChange((ref) => this.#changed(objectKey(ref)));
     ports.trustBundles?.onChange(() => this.#changed(trustBundlesKey));
   }
 
@@ -88,7 +94,7 @@ export class PodVolumes {
     for (const kind of this.#ports.kinds) {
       await kind.restore?.(found.filter(({ plugin }) => plugin === kind.plugin));
     }
-    this.#ports.log.info("Volumes of an earlier run", { count: found.length });
+    this.#ports.log.info("Found volumes of an earlier run", { count: found.length });
   }
 
   /** The pod is wanted in this version: its volumes are made in the background and their content kept up to date. */
@@ -167,9 +173,9 @@ export class PodVolumes {
    * Removes directories of pods that are neither wanted nor running, with the volumes in them. What can't be removed
    * safely stays and is told of.
    */
-  async cleanOrphans(known: ReadonlySet<PodUid>, signal: AbortSignal): Promise<OrphanReport> {
+  async cleanOrphanedDirectories(known: ReadonlySet<PodUid>, signal: AbortSignal): Promise<OrphanedDirectoriesReport> {
     const isKnown = (uid: PodUid): boolean => known.has(uid) || this.#entries.has(uid) || this.#releases.has(uid);
-    const report = await cleanOrphanedPods(
+    const report = await cleanOrphanedDirectories(
       { places: this.#places, isKnown, release: (uid) => this.unmount(uid, signal), clock: this.#ports.clock },
       signal,
     );
@@ -178,7 +184,7 @@ export class PodVolumes {
         await kind.cleanUp?.(signal);
       } catch (error) {
         signal.throwIfAborted();
-        this.#ports.log.warn("Could not remove what belongs to no volume any more", {
+        this.#ports.log.warn("Could not remove files that belong to no volume any more", {
           plugin: kind.plugin,
           reason: explain(error),
         });
@@ -210,17 +216,19 @@ export class PodVolumes {
     if (known?.pod === pod) return known;
     const entry = known ?? new PodEntry(uid, pod);
     this.#entries.set(uid, entry);
+    // Once for all of them: a pod may have thousands of volumes, and as many labels and annotations.
+    const isRelabelled = !jsonEqual(entry.pod.metadata, pod.metadata);
     entry.pod = pod;
     for (const used of volumesOfContainers(pod)) {
       const task = entry.tasks.get(used.volume.name);
-      if (task !== undefined) task.podChanged(pod, used);
+      if (task !== undefined) task.podChanged(pod, used, isRelabelled);
       else this.#begin(entry, new VolumeTask(pod, used, this.#taskPorts(entry)));
     }
     return entry;
   }
 
   #begin(entry: PodEntry, task: VolumeTask): void {
-    entry.tasks.set(task.name, task);
+    entry.add(task);
     this.#tasks.set(task.key, task);
     this.#runs.wake(task.key);
   }
@@ -238,7 +246,7 @@ export class PodVolumes {
       places: this.#places,
       pollMs: objects?.pollMs,
       wake: (task) => this.#runs.wake(task.key),
-      onState: () => this.#stateChanged(entry),
+      onState: (task) => this.#stateChanged(entry, task),
       onNeeds: (task, before) => this.#needsChanged(task, before),
       checkExclusive: (task, source) => this.#checkExclusive(task, source),
       onContent: (event) => onContent?.(event),
@@ -248,18 +256,22 @@ export class PodVolumes {
 
   async #run(key: string, signal: AbortSignal): Promise<void> {
     const task = this.#tasks.get(key);
-    if (task === undefined) return;
+    const entry = task === undefined ? undefined : this.#entries.get(task.uid);
+    if (task !== undefined) await entry?.inTurn(this.#ports.clock, () => this.#runTask(task, signal), signal);
+  }
+
+  async #runTask(task: VolumeTask, signal: AbortSignal): Promise<void> {
     const run = task.run(signal);
-    this.#inProgress.set(key, run);
+    this.#inProgress.set(task.key, run);
     try {
       await run;
     } finally {
-      if (this.#inProgress.get(key) === run) this.#inProgress.delete(key);
+      if (this.#inProgress.get(task.key) === run) this.#inProgress.delete(task.key);
     }
   }
 
-  #stateChanged(entry: PodEntry): void {
-    entry.changed();
+  #stateChanged(entry: PodEntry, task: VolumeTask): void {
+    entry.stateChanged(task);
     if (!entry.isRefused || !entry.isComplete) return;
     entry.isRefused = false;
     this.#ports.onReady(entry.uid);
@@ -330,10 +342,10 @@ export class PodVolumes {
   }
 }
 
-function isObject(need: Need): need is ObjectRef {
+function isObject(need: Need): need is VolumeObjectRef {
   return need.kind !== "trustbundles";
 }
 
 function needKey(need: Need): string {
-  return isObject(need) ? keyOf(need) : trustBundlesKey;
+  return isObject(need) ? objectKey(need) : trustBundlesKey;
 }

@@ -1,12 +1,12 @@
-import { rmdir } from "node:fs/promises";
+import { readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
-import { aFewAtOnce, explain, hasCode, isMissing, mapAtMost } from "../../../ground/base/index.ts";
+import { aFewAtOnce, explain, hasCode, ifThere, isMissing, mapAtMost } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { VolumeKind } from "../kinds/kind.ts";
 import { cleanSubPaths } from "../mounting/sub-path-cleanup.ts";
-import { type FoundVolume, namesIn, type PodPlaces } from "./places.ts";
+import type { FoundVolume, PodPlaces } from "./places.ts";
 import { VolumeError } from "./volume-error.ts";
 
 /**
@@ -30,7 +30,7 @@ export async function releaseVolumes(
   };
   const subPaths = places.subPaths(uid);
   // Also those of host paths, which have no directory of their own below the pod's.
-  await mapAtMost(aFewAtOnce, await namesIn(subPaths), (name) =>
+  await mapAtMost(aFewAtOnce, await ifThere(readdir(subPaths), []), (name) =>
     attempt(name, () => cleanSubPaths(join(subPaths, name), files.mountWork(uid, signal))),
   );
   await mapAtMost(aFewAtOnce, await places.found(uid), (found) =>

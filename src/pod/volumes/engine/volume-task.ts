@@ -1,13 +1,5 @@
-import {
-  type Clock,
-  explain,
-  isAbort,
-  type Ledger,
-  type Logger,
-  onAbort,
-  type Timer,
-} from "../../../ground/base/index.ts";
-import { type IdentifiedPod, jsonEqual, type PodUid, type RecordPodEvent } from "../../../ground/model/index.ts";
+import { type Clock, explain, isAbort, type Logger, onAbort, type Timer } from "../../../ground/base/index.ts";
+import type { IdentifiedPod, PodLedger, PodUid, RecordPodEvent } from "../../../ground/model/index.ts";
 import {
   type MountStep,
   type Need,
@@ -30,7 +22,7 @@ import type { ContainerVolume } from "./volumes-of-containers.ts";
 export interface TaskPorts {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly ledger: Ledger<PodUid>;
+  readonly ledger: PodLedger;
   readonly recordEvent: RecordPodEvent;
   readonly random: () => number;
   readonly kinds: readonly VolumeKind[];
@@ -124,12 +116,10 @@ export class VolumeTask {
   }
 
   /** A new version of the pod, whose labels for instance may be among the content. */
-  podChanged(pod: IdentifiedPod, used: ContainerVolume): void {
-    const before = this.#pod;
+  podChanged(pod: IdentifiedPod, used: ContainerVolume, isRelabelled: boolean): void {
     this.#pod = pod;
     this.#used = used;
-    if (this.#kind?.needs === undefined || jsonEqual(before.metadata, pod.metadata)) return;
-    this.contentChanged();
+    if (this.#kind?.needs !== undefined && isRelabelled) this.contentChanged();
   }
 
   /** Something the content is made of has changed: try at once, whatever the last failure said. */
@@ -276,7 +266,7 @@ export class VolumeTask {
       recordEvent(this.#pod, { type: "Warning", reason: isBlock ? "FailedMapVolume" : "FailedMount", message });
     }
     const { name, namespace } = this.#pod.metadata;
-    log.warn("A volume can't be had now", {
+    log.warn("A volume is not available yet", {
       pod: name,
       namespace,
       volume: this.name,

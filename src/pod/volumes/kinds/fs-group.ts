@@ -57,13 +57,13 @@ export async function giveToPodGroup(
         context.progress(`giving files to group ${gid}: ${files} done`);
       } else if (problems++ < 3) {
         // One line tells what is wrong; a million would say no more.
-        log.warn("Cannot give a file of a volume to its group", { gid, ...news.problem });
+        log.warn("Cannot set the group of a file in a volume", { gid, ...news.problem });
       }
     };
     const task = { path: request.isOurs === true ? undefined : path, owner: wanted.uid, tell };
     const ownership = { gid, readOnly, policy } as const;
     const result = await volumeFiles.run("giveToGroup", { root: path, ownership }, task, signal);
-    if (problems > 3) log.warn("More files of a volume kept their group", { path, gid, count: problems });
+    if (problems > 3) log.warn("More files in a volume kept their group", { path, gid, count: problems });
     if (result !== "skipped") log.debug(3, "Volume given to its group", { path, gid, files: result.files });
   } finally {
     timer.cancel();

@@ -6,7 +6,7 @@ import type {
   Volume,
 } from "../../../ground/model/index.ts";
 import type { PodVolume } from "../../runtime/index.ts";
-import type { ObjectRef } from "../objects/ports.ts";
+import type { VolumeObjectRef } from "../objects/ports.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
 
 /** What a volume is made from: a part of the pod's own spec, or a persistent volume that the pod has a claim on. */
@@ -40,7 +40,7 @@ export interface WantedVolume extends VolumePlace {
 }
 
 /** What content depends on besides the pod itself. */
-export type Need = ObjectRef | { readonly kind: "trustbundles" };
+export type Need = VolumeObjectRef | { readonly kind: "trustbundles" };
 
 export interface SetUpContext {
   /** False when the volume is in use already and only its content or registration is renewed. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { eventually, podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
 import { isMountPoint } from "../../../connections/host/index.ts";
 import { type IdentifiedPod, uidOf, type Volume } from "../../../ground/model/index.ts";
 
@@ -74,7 +75,7 @@ test(
     assert.equal(await text(path, "uid"), pod.metadata.uid);
     assert.equal(await text(path, "cpu"), "4");
     node.volumes.want({ ...pod, metadata: { ...pod.metadata, annotations: { k: "new" } } });
-    await eventually("the new annotation arrives", async () => (await text(path, "one")) === "new");
+    await until("the new annotation arrives", async () => (await text(path, "one")) === "new");
   },
 );
 
@@ -148,7 +149,7 @@ test("optional: a missing object or key is an empty volume, filled as soon as it
   );
   node.objects.configMap("m", { b: "1" });
   node.objects.configMap("m", { a: "2" });
-  await eventually("the key arrives", async () => (await text(path, "a").catch(() => "")) === "2");
+  await until("the key arrives", async () => (await text(path, "a").catch(() => "")) === "2");
 });
 
 test(
@@ -159,13 +160,13 @@ test(
     node.objects.secret("s", { k: "1" });
     const { path, pod } = await mounted(node, { name: "v", secret: { secretName: "s" } });
     node.objects.remove("secret", "s");
-    await eventually("the event is there", () => node.events.length > 0);
+    await until("the event is there", () => node.events.length > 0);
     assert.equal(node.events[0]?.message, 'MountVolume.SetUp failed for volume "v" : secret "s" not found');
     assert.equal(await text(path, "k"), "1");
     assert.equal(node.volumes.of(uidOf(pod)).size, 1, "the pod keeps its volume");
     await node.volumes.mount(pod, never);
     node.objects.secret("s", { k: "2" });
-    await eventually("the new content is there", async () => (await text(path, "k")) === "2");
+    await until("the new content is there", async () => (await text(path, "k")) === "2");
   },
 );
 
@@ -176,9 +177,9 @@ test("a projected volume whose one source fails keeps all its old files", needsR
   const sources = [{ configMap: { name: "m" } }, { secret: { name: "s" } }];
   const { path } = await mounted(node, { name: "v", projected: { sources } });
   node.objects.remove("secret", "s");
-  await eventually("the event is there", () => node.events.length > 0);
+  await until("the event is there", () => node.events.length > 0);
   node.objects.configMap("m", { a: "2" });
-  await eventually("it was tried again", () => node.events.length > 1);
+  await until("it was tried again", () => node.events.length > 1);
   assert.equal(await text(path, "a"), "1");
 });
 
@@ -211,7 +212,7 @@ test("the group of the pod may read: modes and owners of files, directories and 
   assert.deepEqual(await look("k"), ["440", 4321]);
   assert.deepEqual(await look("..data"), ["2755", 4321]);
   node.objects.secret("s", { k: "2" });
-  await eventually("the change arrives", async () => (await text(path, "k")) === "2");
+  await until("the change arrives", async () => (await text(path, "k")) === "2");
   assert.deepEqual(await look("k"), ["440", 4321], "new files get their owner before anybody sees them");
 });
 

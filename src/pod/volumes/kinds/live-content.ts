@@ -3,17 +3,18 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { WalkTurns } from "../../../connections/host/index.ts";
 import type { Clock, Logger } from "../../../ground/base/index.ts";
-import { containersOf, type RecordPodEvent, type ResourceAmounts, type Volume } from "../../../ground/model/index.ts";
+import type { RecordPodEvent, ResourceAmounts, Volume } from "../../../ground/model/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import { writeAtomically } from "../content/atomic-writer.ts";
 import type { Content } from "../content/content.ts";
-import type { Objects } from "../objects/ports.ts";
+import { ObjectReadError, type Objects } from "../objects/ports.ts";
 import type { TokenManager } from "../objects/tokens.ts";
 import type { TrustBundles } from "../objects/trust-bundles.ts";
 import { usageByCounting } from "../stats/disk-usage.ts";
 import { memorySize, type NodeMemory } from "./empty-dir.ts";
 import { giveToPodGroup } from "./fs-group.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
+import { nestedMountPoints } from "./nested-mount-points.ts";
 import { isScratchReady, makeScratch, markScratchReady, removeScratch, type ScratchMedium } from "./scratch.ts";
 
 export interface LiveContentPorts extends NodeMemory {
@@ -100,6 +101,16 @@ export function liveContentKind(spec: LiveContentSpec, ports: LiveContentPorts):
   };
 }
 
+export function objectsOf({ objects }: Pick<LiveContentPorts, "objects">): Objects {
+  if (objects !== undefined) return objects;
+  throw new ObjectReadError("not supported due to running kubelet in standalone mode");
+}
+
+export function requiredMode(mode: number | undefined): number {
+  if (mode === undefined) throw new Error("no defaultMode used, not even the default value for it");
+  return mode;
+}
+
 function digestOf(content: Content): string {
   const hash = createHash("sha256");
   for (const [path, { bytes }] of content) hash.update(`${path.length}:${path}:${bytes.byteLength}:`).update(bytes);
@@ -113,20 +124,7 @@ function inline({ source }: WantedVolume): Volume {
 
 /** Other volumes may be mounted inside this one, which the container sees read-only: the runtime could not make room. */
 async function makeNestedMountPoints({ pod, name, directory }: WantedVolume): Promise<void> {
-  for (const { container } of containersOf(pod)) {
-    const mounts = container.volumeMounts ?? [];
-    for (const own of mounts) {
-      if (own.name !== name || own.subPath || own.subPathExpr) continue;
-      const base = own.mountPath.replace(/\/+$/, "");
-      for (const other of mounts) {
-        if (other.name === name || !other.mountPath.startsWith(`${base}/`)) continue;
-        const inside = other.mountPath
-          .slice(base.length + 1)
-          .split("/")
-          .filter((part) => part !== "" && part !== ".");
-        if (inside.length === 0 || inside.includes("..") || inside[0]?.startsWith("..")) continue;
-        await mkdir(join(directory, ...inside), { recursive: true, mode: 0o755 });
-      }
-    }
+  for (const inside of nestedMountPoints(pod, name)) {
+    await mkdir(join(directory, inside), { recursive: true, mode: 0o755 });
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isMountPoint, type RunTool } from "../../../connections/host/index.ts";
-import { type Clock, isMissing, type Logger, SerialByKey } from "../../../ground/base/index.ts";
+import { type Clock, ifThere, isMissing, type Logger, SerialByKey } from "../../../ground/base/index.ts";
 import type { PersistentVolume, RecordPodEvent } from "../../../ground/model/index.ts";
 import type { OutputOf } from "../apart/file-jobs.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
@@ -149,7 +149,7 @@ class LocalVolumes {
       return;
     }
     await unmountAllAt(place.directory, this.#ports.files.mountWork(place.uid, signal));
-    await rmdir(place.directory).catch(ignoreMissing);
+    await ifThere(rmdir(place.directory));
     if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(place.specName, signal);
   }
 
@@ -158,7 +158,7 @@ class LocalVolumes {
     inTurn: (name: string, work: () => Promise<void>) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
-    for (const name of await namesIn(join(this.#ports.pluginsDir, plugin, "mounts"))) {
+    for (const name of await ifThere(readdir(join(this.#ports.pluginsDir, plugin, "mounts")), [])) {
       await inTurn(name, async () => {
         const place = { uid: "", specName: name };
         if ((await this.#otherUsers(place)).length === 0) await this.#unmountDisk(name, signal);
@@ -171,7 +171,7 @@ class LocalVolumes {
     const mounted = this.#diskPath(name);
     if (await isMountPoint(mounted)) await unmountPatiently(mounted, this.#ports, signal);
     await unmountAllAt(mounted, this.#ports.files.mountWork(name, signal));
-    await rmdir(mounted).catch(ignoreMissing);
+    await ifThere(rmdir(mounted));
   }
 
   #lookAt(path: string, owner: string, signal: AbortSignal): Promise<OutputOf<"lookAt">> {
@@ -190,23 +190,12 @@ class LocalVolumes {
   /** Other pods that have the volume, as the disk tells. */
   async #otherUsers({ uid, specName }: { uid: string; specName: string }): Promise<readonly string[]> {
     const users: string[] = [];
-    for (const pod of await namesIn(this.#ports.podsDir)) {
+    for (const pod of await ifThere(readdir(this.#ports.podsDir), [])) {
       if (pod === uid) continue;
       // Only its name is looked for: what is mounted there may not answer.
-      const names = await namesIn(join(this.#ports.podsDir, pod, "volumes", plugin.replaceAll("/", "~")));
+      const names = await ifThere(readdir(join(this.#ports.podsDir, pod, "volumes", plugin.replaceAll("/", "~"))), []);
       if (names.includes(specName)) users.push(pod);
     }
     return users;
   }
-}
-
-async function namesIn(directory: string): Promise<readonly string[]> {
-  return readdir(directory).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
 }

@@ -1,7 +1,7 @@
 import { mkdir, rmdir } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { isMountPoint, type RunTool } from "../../../connections/host/index.ts";
-import { type Clock, isMissing } from "../../../ground/base/index.ts";
+import { type Clock, ifThere } from "../../../ground/base/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
 import { unmountPatiently } from "../mounting/unmount.ts";
 import type { VolumeKind, VolumeSource } from "./kind.ts";
@@ -41,9 +41,7 @@ export function nfsKind({ run, clock, files }: NfsPorts): VolumeKind {
     measure: ({ directory, uid }, signal) => files.usage(directory, uid, signal),
     async tearDown({ directory }, signal) {
       if (await isMountPoint(directory)) await unmountPatiently(directory, { run, clock }, signal);
-      await rmdir(directory).catch((error: unknown) => {
-        if (!isMissing(error)) throw error;
-      });
+      await ifThere(rmdir(directory));
     },
   };
 }

@@ -5,12 +5,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { MemoryClaims } from "../../../../test/support/memory-claims.ts";
 import { goWithout } from "../../../../test/support/missing.ts";
-import {
-  eventually,
-  podWithVolumes,
-  VolumeNode,
-  type VolumeNodeOptions,
-} from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes, VolumeNode, type VolumeNodeOptions } from "../../../../test/support/volume-node.ts";
 import {
   isMountPoint,
   loadSyscalls,
@@ -124,7 +120,7 @@ test("a claim that is deleted but protected is still good; one that is bound lat
   await assert.rejects(node.volumes.mount(pod, never), /PVC is not bound/);
   claims.claims.set("c", { metadata, spec: good, status: bound });
   node.volumes.retryNow();
-  await eventually("the pod is told", () => node.ready.length === 1);
+  await until("the pod is told", () => node.ready.length === 1);
   assert.deepEqual(node.volumes.of(uidOf(pod)).get("v"), {
     type: "filesystem",
     hostPath: "/tmp",
@@ -150,7 +146,7 @@ test("a generic ephemeral volume: the claim must have been made for this pod", n
   const owner = { apiVersion: "v1", kind: "Pod", name: "web", uid: pod.metadata.uid, controller: true };
   claims.claims.set("web-v", { ...claim, metadata: { ...claim?.metadata, ownerReferences: [owner] } });
   node.volumes.retryNow();
-  await eventually("the pod is told", () => node.ready.length === 1);
+  await until("the pod is told", () => node.ready.length === 1);
   await node.volumes.mount(pod, never);
 });
 
@@ -227,7 +223,7 @@ test("ReadWriteOncePod: a second pod waits until the first is gone", needsRoot, 
   );
   await node.volumes.unmount(uidOf(first));
   node.volumes.retryNow();
-  await eventually("the second gets it", () => node.ready.includes(uidOf(second)));
+  await until("the second gets it", () => node.ready.includes(uidOf(second)));
 });
 
 async function localDirectory(node: VolumeNode): Promise<string> {
@@ -337,7 +333,7 @@ test("local disk: formatted once, mounted once for all pods, and let go after th
   await (await loadSyscalls()).unmount(node.volumePath(uidOf(a), "kubernetes.io/local-volume", "pv-c"), 0);
   await rm(join(node.podsDir, uidOf(a)), { recursive: true });
   await node.restart();
-  await node.volumes.cleanOrphans(new Set(), never);
+  await node.volumes.cleanOrphanedDirectories(new Set(), never);
   assert.deepEqual(await node.mounts(), []);
 });
 

@@ -3,7 +3,8 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../../test/support/fake-clock.ts";
-import { eventually, podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
 import {
   type PodSpec,
   type TokenRequestSpec,
@@ -57,7 +58,7 @@ test("a token: asked for this pod, renewed at 80 % of its life, long before the 
   await settle(20);
   assert.equal(server.asked.length, 1);
   await clock.advance(10_001);
-  await eventually("the new token is there", async () => (await readFile(file, "utf8")) === "token-2");
+  await until("the new token is there", async () => (await readFile(file, "utf8")) === "token-2");
 });
 
 test(
@@ -71,7 +72,7 @@ test(
     await node.volumes.mount(pod, never);
     const file = join(node.volumePath(uidOf(pod), "kubernetes.io/projected", "v"), "token");
     server.failure = new Error("connection refused");
-    await eventually("the event is there", async () => {
+    await until("the event is there", async () => {
       await clock.advance(60_000);
       return node.events.length > 0;
     });
@@ -83,7 +84,7 @@ test(
     assert.ok(server.asked.length > 2, "asked again and again from 80 % on");
     server.failure = undefined;
     await clock.advance(122_000);
-    await eventually("a new token is there", async () => (await readFile(file, "utf8")) !== "token-1");
+    await until("a new token is there", async () => (await readFile(file, "utf8")) !== "token-1");
   },
 );
 
@@ -153,7 +154,7 @@ for (const strategy of ["Cache", "Get"] as const) {
     await clock.advance(59_999);
     assert.equal(await readFile(file, "utf8"), "1");
     await clock.advance(30_001);
-    await eventually("the change is there", async () => {
+    await until("the change is there", async () => {
       await clock.advance(0);
       return (await readFile(file, "utf8")) === "2";
     });
@@ -168,6 +169,6 @@ test("strategy Watch: the delay from a change to the files is measured", needsRo
   await Promise.all(pods.map((pod) => node.volumes.mount(pod, never)));
   assert.deepEqual(node.contentDelaysMs, []);
   node.objects.configMap("m", { a: "2" });
-  await eventually("all pods have it", () => node.contentDelaysMs.length === 3);
+  await until("all pods have it", () => node.contentDelaysMs.length === 3);
   for (const delayMs of node.contentDelaysMs) assert.ok(delayMs >= 0 && delayMs < 20_000);
 });

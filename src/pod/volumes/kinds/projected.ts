@@ -4,9 +4,10 @@ import { type Content, ContentError, type ContentFile } from "../content/content
 import { commonUser } from "../content/pod-user.ts";
 import { configMapContent, downwardContent, secretContent, together } from "../content/sources.ts";
 import { trustAnchors } from "../objects/trust-bundles.ts";
-import { readConfigMap, readSecret, requiredMode } from "./config-data.ts";
+import { readConfigMap } from "./config-map.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
-import { type LiveContentPorts, type LiveContentSpec, liveContentKind } from "./live-content.ts";
+import { type LiveContentPorts, type LiveContentSpec, liveContentKind, requiredMode } from "./live-content.ts";
+import { readSecret } from "./secret.ts";
 
 /** Several sources in one volume; of two that give the same path the later wins. */
 export function projectedKind(ports: LiveContentPorts): VolumeKind {

@@ -1,7 +1,7 @@
-import { access, chmod, mkdir, rmdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isMountPoint, loadSyscalls, MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
-import { isMissing } from "../../../ground/base/index.ts";
+import { ifThere } from "../../../ground/base/index.ts";
 import { type MountWork, unmountAllAt, unmountAllBelow } from "../mounting/unmount.ts";
 import type { VolumePlace } from "./kind.ts";
 
@@ -18,13 +18,7 @@ export type ScratchName = { readonly place: VolumePlace; readonly wrapped: boole
 /** True when an earlier call has finished the directory and its mount is still there. */
 export async function isScratchReady({ place, wrapped }: ScratchName, medium: ScratchMedium): Promise<boolean> {
   if (medium.type !== "disk" && !(await isMountPoint(place.directory))) return false;
-  try {
-    await access(join(markerDirectory(place, wrapped), "ready"));
-    return true;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
-  }
+  return (await ifThere(stat(join(markerDirectory(place, wrapped), "ready")))) !== undefined;
 }
 
 /** Makes the directory and mounts its medium there unless that was done before. */

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readlink, realpath, rmdir, stat, symlink, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isMountPoint, loadSyscalls, mountFlags, type RunTool } from "../../../connections/host/index.ts";
-import { isMissing } from "../../../ground/base/index.ts";
+import { ifThere } from "../../../ground/base/index.ts";
 import type { PodEvent } from "../../../ground/model/index.ts";
 import { type MountWork, unmountAllAt } from "./unmount.ts";
 
@@ -32,10 +32,7 @@ export async function mapBlockDevice(
     (await loadSyscalls()).mount(real, file, "", mountFlags.bind);
   }
   await mkdir(dirname(link), { recursive: true, mode: 0o750 });
-  const present = await readlink(link).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
+  const present = await ifThere(readlink(link));
   if (present !== file) {
     if (present !== undefined) await unlink(link);
     await symlink(file, link);
@@ -60,7 +57,7 @@ export async function unmapBlockDevice(
 ): Promise<void> {
   const file = join(mapDirectory, uid);
   for (const loop of await loopsOf(file, run, signal)) await run("losetup", ["-d", loop], signal);
-  await unlink(link).catch(ignoreMissing);
+  await ifThere(unlink(link));
   await unmountAllAt(file, work);
   const left = await lstat(file).catch(() => undefined);
   if (left !== undefined) {
@@ -73,19 +70,10 @@ export async function unmapBlockDevice(
 
 /** Loop devices whose backing file is this one. */
 async function loopsOf(file: string, run: RunTool, signal: AbortSignal): Promise<readonly string[]> {
-  try {
-    await lstat(file);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  if ((await ifThere(lstat(file))) === undefined) return [];
   const output = await run("losetup", ["-j", file, "-n", "-O", "NAME"], signal);
   return output
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line.startsWith("/dev/loop"));
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
 }

@@ -1,6 +1,6 @@
 import { constants, type Stats } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
-import { hasCode, isMissing, table } from "../../../ground/base/index.ts";
+import { hasCode, ifThere, table } from "../../../ground/base/index.ts";
 
 interface TypeRule {
   readonly create?: (path: string) => Promise<void>;
@@ -23,10 +23,10 @@ export async function checkHostPath(path: string, type: string): Promise<void> {
   if (type === "") return;
   const rule = typeRules[type];
   if (rule === undefined) throw new Error(`${type} is an invalid volume type`);
-  let found = await statOrMissing(path);
+  let found = await ifThere(stat(path));
   if (found === undefined && rule.create !== undefined) {
     await rule.create(path);
-    found = await statOrMissing(path);
+    found = await ifThere(stat(path));
   }
   if (found === undefined || !rule.matches(found)) {
     throw new Error(`hostPath type check failed: ${path} is not a ${rule.noun}`);
@@ -53,13 +53,4 @@ async function createFile(path: string): Promise<void> {
 
 function isTaken(error: unknown): boolean {
   return hasCode(error, "EEXIST");
-}
-
-async function statOrMissing(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
 }

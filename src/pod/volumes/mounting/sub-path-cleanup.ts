@@ -1,6 +1,6 @@
 import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing } from "../../../ground/base/index.ts";
+import { ifThere } from "../../../ground/base/index.ts";
 import { type MountWork, unmountAllAt } from "./unmount.ts";
 
 /**
@@ -8,12 +8,12 @@ import { type MountWork, unmountAllAt } from "./unmount.ts";
  * empty files and empty directories are removed, never content.
  */
 export async function cleanSubPaths(volumeDirectory: string, work: MountWork): Promise<void> {
-  for (const container of await names(volumeDirectory)) {
+  for (const container of await ifThere(readdir(volumeDirectory), [])) {
     const directory = join(volumeDirectory, container);
-    for (const index of await names(directory)) await removeTarget(join(directory, index), work);
-    await rmdir(directory).catch(ignoreMissing);
+    for (const index of await ifThere(readdir(directory), [])) await removeTarget(join(directory, index), work);
+    await ifThere(rmdir(directory));
   }
-  await rmdir(volumeDirectory).catch(ignoreMissing);
+  await ifThere(rmdir(volumeDirectory));
 }
 
 async function removeTarget(path: string, work: MountWork): Promise<void> {
@@ -22,17 +22,4 @@ async function removeTarget(path: string, work: MountWork): Promise<void> {
   if (found.isDirectory()) await rmdir(path);
   else if (found.size === 0) await unlink(path);
   else throw new Error(`${path} was made as the place of a mount but holds ${found.size} bytes; it was not removed`);
-}
-
-async function names(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
 }

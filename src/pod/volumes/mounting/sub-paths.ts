@@ -9,7 +9,7 @@ import {
   openPath,
   SyscallError,
 } from "../../../connections/host/index.ts";
-import { hasCode, isMissing } from "../../../ground/base/index.ts";
+import { hasCode, ifThere, isMissing } from "../../../ground/base/index.ts";
 import { mountWorkHere, unmountAllAt } from "./unmount.ts";
 
 /** A path inside a volume leads, or may be made to lead, out of it. */
@@ -72,12 +72,7 @@ async function existingPart(
 }
 
 async function isLink(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isSymbolicLink();
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
-  }
+  return (await ifThere(lstat(path)))?.isSymbolicLink() === true;
 }
 
 async function openWithin(volume: string, inside: string): Promise<HeldDirectory> {
@@ -187,10 +182,7 @@ async function openStepwise(directory: FileHandle, inside: string): Promise<Open
 
 async function makeTarget(target: string, isDirectory: boolean): Promise<void> {
   await mkdir(dirname(target), { recursive: true, mode: 0o750 });
-  const present = await lstat(target).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
+  const present = await ifThere(lstat(target));
   if (present !== undefined) {
     if (present.isDirectory() === isDirectory) return;
     await (present.isDirectory() ? rmdir(target) : unlink(target));

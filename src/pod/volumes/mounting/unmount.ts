@@ -8,7 +8,7 @@ import {
   readMounts,
   unmountFlags,
 } from "../../../connections/host/index.ts";
-import { type Clock, isMissing, withDeadline } from "../../../ground/base/index.ts";
+import { type Clock, ifThere, withDeadline } from "../../../ground/base/index.ts";
 
 // More mounts on one point than any accident could pile up.
 const mostStacked = 100;
@@ -132,10 +132,6 @@ function directoriesAbove(points: readonly string[]): ReadonlySet<string> {
 
 /** Only the way there is looked at: what is mounted at its end may not answer. */
 async function realPathOf(path: string): Promise<string | undefined> {
-  try {
-    return join(await realpath(dirname(path)), basename(path));
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const parent = await ifThere(realpath(dirname(path)));
+  return parent && join(parent, basename(path));
 }

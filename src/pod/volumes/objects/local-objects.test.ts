@@ -3,14 +3,19 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { eventually } from "../../../../test/support/volume-node.ts";
+import { until } from "../../../../test/support/until.ts";
+
 import { type Logger, silentLogger, systemClock, TaskScope } from "../../../ground/base/index.ts";
 import { LocalObjects } from "./local-objects.ts";
-import type { ObjectRef } from "./ports.ts";
+import type { VolumeObjectRef } from "./ports.ts";
 
 const never = new AbortController().signal;
-const map = (name: string, namespace = "default"): ObjectRef<"configmap"> => ({ kind: "configmap", namespace, name });
-const secret = (name: string): ObjectRef<"secret"> => ({ kind: "secret", namespace: "default", name });
+const map = (name: string, namespace = "default"): VolumeObjectRef<"configmap"> => ({
+  kind: "configmap",
+  namespace,
+  name,
+});
+const secret = (name: string): VolumeObjectRef<"secret"> => ({ kind: "secret", namespace: "default", name });
 
 async function start() {
   const directory = await mkdtemp(join(tmpdir(), "nodelet-objects-"));
@@ -63,21 +68,18 @@ test("a watch tells the present object, then every change, until it ends", async
   const seen: (string | undefined)[] = [];
   const watch = local.objects.watch(map("m"), (object) => seen.push(object?.data?.["a"]));
   local.begin();
-  await eventually("the first answer is there", () => seen.length === 1);
+  await until("the first answer is there", () => seen.length === 1);
   await local.put("m.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: '1'}\n");
-  await eventually("it appears", () => seen.at(-1) === "1");
+  await until("it appears", () => seen.at(-1) === "1");
   await local.put("m.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: '2'}\n");
-  await eventually("it changes", () => seen.at(-1) === "2");
+  await until("it changes", () => seen.at(-1) === "2");
   await rm(join(local.directory, "m.yaml"));
-  await eventually("it goes", () => seen.at(-1) === undefined);
+  await until("it goes", () => seen.at(-1) === undefined);
   assert.deepEqual(seen, [undefined, "1", "2", undefined]);
   watch[Symbol.dispose]();
   assert.equal(local.objects.watches, 0);
   await local.put("m.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: '3'}\n");
-  await eventually(
-    "others see it",
-    async () => (await local.objects.get(map("m"), "latest", never))?.data?.["a"] === "3",
-  );
+  await until("others see it", async () => (await local.objects.get(map("m"), "latest", never))?.data?.["a"] === "3");
   assert.equal(seen.length, 4);
 });
 
@@ -87,7 +89,7 @@ test("a bad edit keeps the last good version and is told of", async () => {
   local.begin();
   await local.objects.get(map("m"), "latest", never);
   await local.put("m.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: [1, 2]\n");
-  await eventually("it is told of", () => local.warnings.length > 0);
+  await until("it is told of", () => local.warnings.length > 0);
   assert.deepEqual((await local.objects.get(map("m"), "latest", never))?.data, { a: "good" });
 });
 

@@ -11,7 +11,7 @@ import {
   maxManifestBytes,
   type Secret,
 } from "../../../ground/model/index.ts";
-import { keyOf, type ObjectKind, type ObjectKinds, type ObjectRef, type ObjectSource } from "./ports.ts";
+import { type ObjectKind, type ObjectKinds, type ObjectSource, objectKey, type VolumeObjectRef } from "./ports.ts";
 
 export interface LocalObjectsOptions {
   /** The directory with the pods' manifests; files of other kinds in it are left to others. */
@@ -50,20 +50,20 @@ export class LocalObjects implements ObjectSource {
   }
 
   async get<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     _freshness: "latest" | "cached",
     signal: AbortSignal,
   ): Promise<ObjectKinds[Kind] | undefined> {
     signal.throwIfAborted();
     await this.#scanned;
-    return this.#objects?.get(keyOf(ref))?.object as ObjectKinds[Kind] | undefined;
+    return this.#objects?.get(objectKey(ref))?.object as ObjectKinds[Kind] | undefined;
   }
 
   watch<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     onObject: (object: ObjectKinds[Kind] | undefined) => void,
   ): Disposable {
-    const key = keyOf(ref);
+    const key = objectKey(ref);
     const entry: Watch = (object) => onObject(object as ObjectKinds[Kind] | undefined);
     const watches = this.#watches.get(key) ?? new Set();
     this.#watches.set(key, watches.add(entry));
@@ -198,7 +198,7 @@ async function decodeLocalObject(text: string): Promise<Decoded> {
   const metadata = { ...object.metadata, name, namespace };
   const kind = object.kind === "Secret" ? "secret" : "configmap";
   const complete = kind === "secret" ? withStringData(object) : object;
-  return { type: "object", object: { key: keyOf({ kind, namespace, name }), object: { ...complete, metadata } } };
+  return { type: "object", object: { key: objectKey({ kind, namespace, name }), object: { ...complete, metadata } } };
 }
 
 /** The API server moves plain texts of a secret into its data; without one, we do. */

@@ -1,12 +1,12 @@
 import type { Clock } from "../../../ground/base/index.ts";
 import {
   isOlder,
-  keyOf,
   type ObjectKind,
   type ObjectKinds,
-  type ObjectRef,
   type ObjectSource,
   type Objects,
+  objectKey,
+  type VolumeObjectRef,
 } from "./ports.ts";
 
 /** Strategy Get: asks each time. */
@@ -19,7 +19,10 @@ export class DirectObjects implements Objects {
     this.pollMs = options.pollMs;
   }
 
-  read<Kind extends ObjectKind>(ref: ObjectRef<Kind>, signal: AbortSignal): Promise<ObjectKinds[Kind] | undefined> {
+  read<Kind extends ObjectKind>(
+    ref: VolumeObjectRef<Kind>,
+    signal: AbortSignal,
+  ): Promise<ObjectKinds[Kind] | undefined> {
     return this.#source.get(ref, "latest", signal);
   }
 
@@ -51,8 +54,8 @@ export class CachedObjects implements Objects {
     return this.#entries.size;
   }
 
-  hold(ref: ObjectRef, holder: string): void {
-    const key = keyOf(ref);
+  hold(ref: VolumeObjectRef, holder: string): void {
+    const key = objectKey(ref);
     const entry = this.#entries.get(key);
     // A new user gets the present content, not what an earlier one has seen.
     if (entry === undefined) this.#entries.set(key, { holders: new Set([holder]) });
@@ -62,19 +65,19 @@ export class CachedObjects implements Objects {
     }
   }
 
-  release(ref: ObjectRef, holder: string): void {
-    const entry = this.#entries.get(keyOf(ref));
+  release(ref: VolumeObjectRef, holder: string): void {
+    const entry = this.#entries.get(objectKey(ref));
     entry?.holders.delete(holder);
-    if (entry?.holders.size === 0) this.#entries.delete(keyOf(ref));
+    if (entry?.holders.size === 0) this.#entries.delete(objectKey(ref));
   }
 
   onChange(): void {}
 
   async read<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     signal: AbortSignal,
   ): Promise<ObjectKinds[Kind] | undefined> {
-    const entry = this.#entries.get(keyOf(ref));
+    const entry = this.#entries.get(objectKey(ref));
     if (entry === undefined) return this.#source.get(ref, "latest", signal);
     const now = this.#clock.monotonic();
     if (entry.readAt !== undefined && now - entry.readAt < this.#ttlMs()) {

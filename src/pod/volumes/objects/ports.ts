@@ -8,13 +8,13 @@ export interface ObjectKinds {
 
 export type ObjectKind = keyof ObjectKinds;
 
-export interface ObjectRef<Kind extends ObjectKind = ObjectKind> {
+export interface VolumeObjectRef<Kind extends ObjectKind = ObjectKind> {
   readonly kind: Kind;
   readonly namespace: string;
   readonly name: string;
 }
 
-export function keyOf({ kind, namespace, name }: ObjectRef): string {
+export function objectKey({ kind, namespace, name }: VolumeObjectRef): string {
   return `${kind}/${namespace}/${name}`;
 }
 
@@ -22,7 +22,7 @@ export function keyOf({ kind, namespace, name }: ObjectRef): string {
 export interface ObjectSource {
   /** Undefined when there is no such object. `cached`: a slightly old answer is good enough. */
   get<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     freshness: "latest" | "cached",
     signal: AbortSignal,
   ): Promise<ObjectKinds[Kind] | undefined>;
@@ -32,7 +32,7 @@ export interface ObjectSource {
    * that watches much waits for itself, not the others for it.
    */
   watch<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     onObject: (object: ObjectKinds[Kind] | undefined) => void,
     who: string,
   ): Disposable;
@@ -40,11 +40,14 @@ export interface ObjectSource {
 
 /** The objects as volumes see them; how fresh they are depends on the strategy behind. */
 export interface Objects {
-  read<Kind extends ObjectKind>(ref: ObjectRef<Kind>, signal: AbortSignal): Promise<ObjectKinds[Kind] | undefined>;
+  read<Kind extends ObjectKind>(
+    ref: VolumeObjectRef<Kind>,
+    signal: AbortSignal,
+  ): Promise<ObjectKinds[Kind] | undefined>;
   /** While somebody of a pod holds an object, its changes are told to the listeners. Holding twice is holding once. */
-  hold(ref: ObjectRef, holder: string, pod: PodUid): void;
-  release(ref: ObjectRef, holder: string): void;
-  onChange(listener: (ref: ObjectRef) => void): void;
+  hold(ref: VolumeObjectRef, holder: string, pod: PodUid): void;
+  release(ref: VolumeObjectRef, holder: string): void;
+  onChange(listener: (ref: VolumeObjectRef) => void): void;
   /** How often holders must read again because changes are not told; undefined when they are. */
   readonly pollMs: number | undefined;
 }

@@ -4,11 +4,11 @@ import { FakeClock, settle } from "../../../../test/support/fake-clock.ts";
 import { MemoryObjects } from "../../../../test/support/memory-objects.ts";
 import { testUid } from "../../../../test/support/pods.ts";
 import { CachedObjects } from "./polled-objects.ts";
-import type { ObjectRef } from "./ports.ts";
+import type { VolumeObjectRef } from "./ports.ts";
 import { objectsBy } from "./strategy.ts";
 import { WatchedObjects } from "./watched-objects.ts";
 
-const ref: ObjectRef<"configmap"> = { kind: "configmap", namespace: "default", name: "m" };
+const ref: VolumeObjectRef<"configmap"> = { kind: "configmap", namespace: "default", name: "m" };
 const never = new AbortController().signal;
 const idleMs = 300_000;
 
@@ -16,7 +16,7 @@ function watched() {
   const clock = new FakeClock();
   const source = new MemoryObjects();
   const objects = new WatchedObjects(source, { clock, idleMs });
-  const changes: ObjectRef[] = [];
+  const changes: VolumeObjectRef[] = [];
   objects.onChange((changed) => changes.push(changed));
   return { clock, source, objects, changes };
 }

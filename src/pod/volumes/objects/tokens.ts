@@ -74,7 +74,7 @@ export class TokenManager {
       if (now >= known.expiresAt) {
         throw new Error(`token ${about} expired and refresh failed: ${explain(error)}`, { cause: error });
       }
-      this.#log.error("Could not renew a token; the old one is still good", error, { namespace, serviceAccount });
+      this.#log.error("Could not renew a token; the old one is still valid", error, { namespace, serviceAccount });
       // Tried again soon, but not by every caller at once.
       return { ...known, refreshAt: now + jitterSeconds * 1000 };
     }

@@ -1,13 +1,13 @@
 import { type Clock, type Timer, waitFor } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import {
-  keyOf,
   type ObjectKind,
   type ObjectKinds,
   ObjectReadError,
-  type ObjectRef,
   type ObjectSource,
   type Objects,
+  objectKey,
+  type VolumeObjectRef,
 } from "./ports.ts";
 
 const firstAnswerMs = 1_000;
@@ -22,7 +22,7 @@ export class WatchedObjects implements Objects {
   readonly #clock: Clock;
   readonly #idleMs: number;
   readonly #entries = new Map<string, Entry>();
-  readonly #listeners = new Set<(ref: ObjectRef) => void>();
+  readonly #listeners = new Set<(ref: VolumeObjectRef) => void>();
 
   constructor(source: ObjectSource, options: { readonly clock: Clock; readonly idleMs: number }) {
     this.#source = source;
@@ -42,19 +42,19 @@ export class WatchedObjects implements Objects {
     return this.#entries.size;
   }
 
-  onChange(listener: (ref: ObjectRef) => void): void {
+  onChange(listener: (ref: VolumeObjectRef) => void): void {
     this.#listeners.add(listener);
   }
 
-  hold(ref: ObjectRef, holder: string, pod: PodUid): void {
+  hold(ref: VolumeObjectRef, holder: string, pod: PodUid): void {
     const entry = this.#entry(ref, pod);
     entry.holders.add(holder);
     entry.idle?.cancel();
     entry.idle = undefined;
   }
 
-  release(ref: ObjectRef, holder: string): void {
-    const entry = this.#entries.get(keyOf(ref));
+  release(ref: VolumeObjectRef, holder: string): void {
+    const entry = this.#entries.get(objectKey(ref));
     if (entry === undefined) return;
     entry.holders.delete(holder);
     // What was held has been read by its holder; nobody else waits for it.
@@ -62,7 +62,7 @@ export class WatchedObjects implements Objects {
   }
 
   async read<Kind extends ObjectKind>(
-    ref: ObjectRef<Kind>,
+    ref: VolumeObjectRef<Kind>,
     signal: AbortSignal,
   ): Promise<ObjectKinds[Kind] | undefined> {
     // Whoever reads waits for the answer before it reads the next: there is no crowd of them to keep apart.
@@ -81,8 +81,8 @@ export class WatchedObjects implements Objects {
     return object as ObjectKinds[Kind] | undefined;
   }
 
-  #entry(ref: ObjectRef, who: string): Entry {
-    const key = keyOf(ref);
+  #entry(ref: VolumeObjectRef, who: string): Entry {
+    const key = objectKey(ref);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
     const entry: Entry = { ref, holders: new Set(), waiting: new Set(), answered: false };
@@ -92,7 +92,7 @@ export class WatchedObjects implements Objects {
   }
 
   #told(entry: Entry, object: ObjectKinds[ObjectKind] | undefined): void {
-    if (this.#entries.get(keyOf(entry.ref)) !== entry) return;
+    if (this.#entries.get(objectKey(entry.ref)) !== entry) return;
     const isFirst = !entry.answered;
     entry.object = object;
     entry.answered = true;
@@ -123,12 +123,12 @@ export class WatchedObjects implements Objects {
     entry.idle?.cancel();
     entry.watch?.[Symbol.dispose]();
     entry.watch = undefined;
-    this.#entries.delete(keyOf(entry.ref));
+    this.#entries.delete(objectKey(entry.ref));
   }
 }
 
 interface Entry {
-  readonly ref: ObjectRef;
+  readonly ref: VolumeObjectRef;
   readonly holders: Set<string>;
   readonly waiting: Set<() => void>;
   watch?: Disposable | undefined;

@@ -6,10 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
-import { HeldDirectory, removeTree, type TreeVisitor, walkTree } from "../../../connections/host/index.ts";
+import { countFiles, HeldDirectory, removeTree, type TreeVisitor, walkTree } from "../../../connections/host/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
 import { giveToGroup } from "../content/give-to-group.ts";
-import { countBelow } from "./disk-usage.ts";
 
 let directory: string;
 before(async () => {
@@ -19,7 +18,7 @@ after(() => execFileSync("rm", ["-rf", directory]));
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "giving files away needs root" };
 const never = new AbortController().signal;
-const alone = { signal: never, turn: async () => {} };
+const whole = { depth: "all" } as const;
 const silent = { onFiles() {}, onProblem() {} };
 const gid = 4321;
 
@@ -27,10 +26,10 @@ function below(path: string, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${path}/`), name]);
 }
 
-function du(path: string): { bytes: bigint; inodes: bigint } {
+function du(path: string): { bytes: number; inodes: number } {
   const ask = (...flags: string[]) =>
-    BigInt(execFileSync("du", ["-s", "-x", ...flags, path], { encoding: "utf8" }).split("\t")[0] ?? "0");
-  return { bytes: ask("-k") * 1024n, inodes: ask("--inodes") };
+    Number(execFileSync("du", ["-s", "-x", ...flags, path], { encoding: "utf8" }).split("\t")[0] ?? "0");
+  return { bytes: ask("-k") * 1024, inodes: ask("--inodes") };
 }
 
 /** So deep that no path leads to the end; returns the number of levels. */
@@ -63,7 +62,7 @@ for (const [kind, name] of oddNames) {
     const root = await mkdtemp(join(directory, "names-"));
     await mkdir(below(root, name));
     await writeFile(Buffer.concat([below(root, name), Buffer.from("/"), name]), Buffer.alloc(300_000, 1));
-    assert.deepEqual(await countBelow(root, alone), du(root));
+    assert.deepEqual(await countFiles(root, whole, never), du(root));
     await giveToGroup(root, { gid, readOnly: false, policy: "Always" }, silent, never);
     assert.equal((await lstat(Buffer.concat([below(root, name), Buffer.from("/"), name]))).gid, gid);
     await removeTree(root);
@@ -83,7 +82,7 @@ test("a pod with such names in its scratch volume is measured, and leaves nothin
   const [measured] = await node.volumes.measure(uidOf(pod), never);
   assert.ok((measured?.usage.usedBytes ?? 0n) > 5_000_000n, String(measured?.usage.usedBytes));
   await node.volumes.unmount(uidOf(pod));
-  const report = await node.volumes.cleanOrphans(new Set(), never);
+  const report = await node.volumes.cleanOrphanedDirectories(new Set(), never);
   assert.deepEqual([report.problems, await readdir(node.podsDir)], [[], []]);
 });
 
@@ -97,10 +96,9 @@ test("a tree of thousands of levels costs few descriptors, and all of it counts"
   const turn = async (): Promise<void> => {
     most = Math.max(most, open());
   };
-  const watched = { signal: never, turn };
-  const { bytes, inodes } = await countBelow(root, watched);
-  assert.equal(inodes, BigInt(levels) + 2n);
-  assert.ok(bytes > 100_000n, String(bytes));
+  const { bytes, inodes } = await countFiles(root, { depth: "all", pace: turn }, never);
+  assert.equal(inodes, levels + 2);
+  assert.ok(bytes > 100_000, String(bytes));
   assert.ok(most - before < 100, `${most - before} descriptors for ${levels} levels`);
   const { files } = (await giveToGroup(root, { gid, readOnly: false, policy: "Always" }, silent, never)) as {
     files: number;
@@ -173,6 +171,6 @@ test("a directory that is moved away in mid-walk ends the walk through it, not t
   );
   assert.ok(entered >= 200, String(entered));
   await rm(elsewhere, { recursive: true, force: true });
-  const counted = await countBelow(root, alone);
+  const counted = await countFiles(root, whole, never);
   assert.equal(counted.inodes, du(root).inodes);
 });

@@ -7,10 +7,10 @@ import { after, before, test } from "node:test";
 import { CsiNode } from "../../../../test/support/csi-node.ts";
 import { goWithout } from "../../../../test/support/missing.ts";
 import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
-import { loadSyscalls, readFileSystem, WalkTurns } from "../../../connections/host/index.ts";
+import { countFiles, loadSyscalls, readFileSystem, WalkTurns } from "../../../connections/host/index.ts";
 import { systemClock } from "../../../ground/base/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
-import { countBelow, usageByCounting, usageOfDevice } from "./disk-usage.ts";
+import { usageByCounting, usageOfDevice } from "./disk-usage.ts";
 
 let directory: string;
 before(async () => {
@@ -20,12 +20,12 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;
-const alone = { signal: never, turn: async () => {} };
+const whole = { depth: "all" } as const;
 
-function du(path: string): { bytes: bigint; inodes: bigint } {
+function du(path: string): { bytes: number; inodes: number } {
   const ask = (...flags: string[]) =>
-    BigInt(execFileSync("du", ["-s", "-x", ...flags, path], { encoding: "utf8" }).split("\t")[0] ?? "0");
-  return { bytes: ask("-k") * 1024n, inodes: ask("--inodes") };
+    Number(execFileSync("du", ["-s", "-x", ...flags, path], { encoding: "utf8" }).split("\t")[0] ?? "0");
+  return { bytes: ask("-k") * 1024, inodes: ask("--inodes") };
 }
 
 test("counts as du does: sparse files, names of one file, links, empty and nested directories", async () => {
@@ -36,9 +36,9 @@ test("counts as du does: sparse files, names of one file, links, empty and neste
   await symlink("/", join(root, "a/link"));
   for (let index = 0; index < 100; index++) await writeFile(join(root, "a/b", `f${index}`), "x");
   execFileSync("truncate", ["-s", "1G", join(root, "sparse")]);
-  assert.deepEqual(await countBelow(root, alone), du(root));
+  assert.deepEqual(await countFiles(root, whole, never), du(root));
   const usage = await usageByCounting(root, new WalkTurns(systemClock), never);
-  assert.equal(usage.usedBytes, du(root).bytes);
+  assert.equal(usage.usedBytes, BigInt(du(root).bytes));
   assert.equal(usage.capacityBytes, (await readFileSystem("/tmp")).capacityBytes);
 });
 
@@ -49,8 +49,8 @@ test("stays on one file system", needsRoot, async () => {
   calls.mount("tmpfs", join(root, "other"), "tmpfs", 0, "size=8m");
   try {
     await writeFile(join(root, "other/big"), Buffer.alloc(4_000_000, 1));
-    const { bytes } = await countBelow(root, alone);
-    assert.ok(bytes < 1_000_000n, String(bytes));
+    const { bytes } = await countFiles(root, whole, never);
+    assert.ok(bytes < 1_000_000, String(bytes));
   } finally {
     await calls.unmount(join(root, "other"), 0);
   }
@@ -59,7 +59,7 @@ test("stays on one file system", needsRoot, async () => {
 test("can be given up", async () => {
   const stop = new AbortController();
   stop.abort(new Error("enough"));
-  await assert.rejects(countBelow(directory, { ...alone, signal: stop.signal }), /enough/);
+  await assert.rejects(countFiles(directory, whole, stop.signal), /enough/);
 });
 
 test("the size of a device", needsRoot, async (t) => {

@@ -1,0 +1,51 @@
+import {
+  Admission,
+  appArmorHandler,
+  groupsPolicyHandler,
+  hostNamespaceHandler,
+  hostPortsHandler,
+  type JudgingNode,
+  nodeFitHandler,
+  osHandler,
+  sysctlHandler,
+} from "../pod/registry/index.ts";
+import type { NodeResources } from "../pod/resources/index.ts";
+import { normalSysctlName, type RuntimeStatus } from "../pod/runtime/index.ts";
+import type { JudgedBy } from "./build-node-parts.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Whether the node takes a pod. */
+export function buildAdmission(
+  { config, host, process }: Foundation,
+  parts: {
+    readonly known: JudgedBy | undefined;
+    readonly resources: NodeResources;
+    readonly runtimeStatus: RuntimeStatus;
+  },
+): Admission {
+  const { known, resources, runtimeStatus } = parts;
+  const { machine, appArmorEnabled } = host.facts;
+  return new Admission([
+    hostNamespaceHandler(process.environment),
+    sysctlHandler({
+      allowedUnsafe: config.kubelet.allowedUnsafeSysctls,
+      kernelVersion: machine.kernelVersion,
+      normalName: normalSysctlName,
+    }),
+    ...(known === undefined
+      ? []
+      : [nodeFitHandler({ node: () => judgingNode(known), allocatable: () => resources.allocatable() })]),
+    hostPortsHandler,
+    appArmorHandler(appArmorEnabled),
+    osHandler,
+    groupsPolicyHandler(() => supportsStrictGroups(runtimeStatus)),
+  ]);
+}
+
+function judgingNode({ knowledge }: JudgedBy): JudgingNode | undefined {
+  return knowledge && { node: knowledge.node, isConfirmed: knowledge.from === "api" };
+}
+
+function supportsStrictGroups({ answeredAt, features }: RuntimeStatus): boolean | undefined {
+  return answeredAt === undefined ? undefined : features?.supplementalGroupsPolicy === true;
+}

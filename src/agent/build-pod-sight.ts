@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import type { ContainerHint, RuntimeService } from "../connections/cri/index.ts";
+import type { Clock, Logger } from "../ground/base/index.ts";
+import type { PodUid } from "../ground/model/index.ts";
+import type { AgentMetrics } from "../node/metrics/index.ts";
+import { arePodsKnown, podsToKeep, WantedPods } from "../pod/registry/index.ts";
+import { Actuations, Allocations } from "../pod/resources/index.ts";
+import { PodObserver, Relist, RuntimeStatus } from "../pod/runtime/index.ts";
+import type { PodMux } from "../pod/sources/index.ts";
+import { StatusStore } from "../pod/status/index.ts";
+import { WorkerTable } from "../pod/workers/index.ts";
+import type { Wakes } from "./wakes.ts";
+
+/** News of the runtime about its containers. */
+export interface RuntimeHints {
+  readonly source: string | undefined;
+  subscribe(signal: AbortSignal): AsyncIterable<ContainerHint>;
+}
+
+/** What is known of pods: wanted, worked on, observed, reported. It acts on nothing, so it is there before all who do. */
+export interface PodSight {
+  readonly mux: PodMux;
+  readonly wanted: WantedPods;
+  readonly table: WorkerTable;
+  readonly statuses: StatusStore;
+  /** What pods were promised, and what their containers were given. */
+  readonly allocations: Allocations;
+  readonly actuations: Actuations;
+  readonly observer: PodObserver;
+  readonly relist: Relist;
+  readonly runtimeStatus: RuntimeStatus;
+  /** The runtime has said what it has. */
+  isRuntimeKnown(): boolean;
+  /** Every source has spoken, and no pod that runs here waits to be taken over. */
+  arePodsKnown(): boolean;
+  /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
+  podsToKeep(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
+}
+
+export function buildPodSight(parts: {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runtime: RuntimeService;
+  readonly hints: RuntimeHints;
+  readonly mux: PodMux;
+  readonly metrics: AgentMetrics;
+  readonly wakes: Wakes;
+  readonly rootDir: string;
+}): PodSight {
+  const { clock, log, runtime, hints, mux, wakes } = parts;
+  const wanted = new WantedPods();
+  const table = new WorkerTable();
+  const observer = new PodObserver({ runtime, clock });
+  const runtimeStatus = new RuntimeStatus({
+    runtime,
+    clock,
+    log,
+    onChange() {
+      wakes.decisions.tell();
+      wakes.allPods.tell();
+      wakes.node.tell();
+    },
+  });
+  const relist = new Relist({
+    runtime,
+    clock,
+    log: log.named("relist"),
+    observedPods: () => observer.all(),
+    wake: wakes.runtimePod.tell,
+    hintsFlow: () => hints.source !== undefined && hints.source !== "none",
+    onListed: wakes.listed.tell,
+    onDone: parts.metrics.runtime.onRelist,
+  });
+  const isRuntimeKnown = (): boolean => relist.lastSuccessAt !== undefined;
+  return {
+    mux,
+    wanted,
+    table,
+    statuses: new StatusStore(log.named("status")),
+    allocations: new Allocations(join(parts.rootDir, "allocated_pods_state"), log),
+    actuations: new Actuations(join(parts.rootDir, "actuated_pods_state"), log),
+    observer,
+    relist,
+    runtimeStatus,
+    isRuntimeKnown,
+    arePodsKnown: () => arePodsKnown(mux, wanted, isRuntimeKnown()),
+    podsToKeep: podsToKeep({ sources: mux, table, runtime }),
+  };
+}

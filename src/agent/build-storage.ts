@@ -1,0 +1,72 @@
+import { join } from "node:path";
+import { CsiDrivers, PluginRegistration } from "../connections/plugins/index.ts";
+import { type TaskScope, whenDifferent } from "../ground/base/index.ts";
+import type { RecordPodEvent } from "../ground/model/index.ts";
+import {
+  attachmentsOf,
+  type Claims,
+  CsiVolumes,
+  claimsOf,
+  csiClusterOf,
+  type TokenManager,
+  type VolumeFiles,
+} from "../pod/volumes/index.ts";
+import type { Cluster } from "./build-cluster.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface Storage {
+  readonly claims: Claims;
+  readonly csi: CsiVolumes;
+  start(scope: TaskScope): void;
+}
+
+/** The cluster's storage as this node sees it: claims, and the drivers that register here. */
+export function buildStorage(
+  base: Foundation,
+  parts: {
+    readonly cluster: Cluster;
+    readonly recordEvent: RecordPodEvent;
+    readonly tokens: TokenManager;
+    readonly files: VolumeFiles;
+  },
+): Storage {
+  const { config, rootDir, clock, random, wakes, host } = base;
+  const { cluster, recordEvent, tokens, files } = parts;
+  const { nodeName } = config;
+  const log = base.log.named("volumes");
+  const client = cluster.clients.main;
+  const drivers = new CsiDrivers({
+    clock,
+    log,
+    records: cluster.csiNode,
+    onRegistered: () => wakes.volumes.tell(),
+  });
+  const registration = new PluginRegistration({
+    directory: join(rootDir, "plugins_registry"),
+    handlers: new Map([["CSIPlugin", drivers]]),
+    clock,
+    log: log.named("plugins"),
+  });
+  const ofCluster = { client, nodeName, node: () => cluster.own.node, recordEvent: cluster.events.about };
+  const csi = new CsiVolumes({
+    clock,
+    log,
+    random,
+    recordEvent,
+    run: host.runTool,
+    files,
+    drivers,
+    cluster: csiClusterOf(ofCluster),
+    tokens,
+    onInUse: wakes.node.tell,
+    nodeName,
+    pluginsDir: join(rootDir, "plugins"),
+    syncFrequencyMs: config.kubelet.syncFrequencyMs,
+  });
+  cluster.own.onNode(whenDifferent(() => attachmentsOf(cluster.own.node), wakes.volumes.tell));
+  return {
+    claims: claimsOf(ofCluster),
+    csi,
+    start: (scope) => scope.spawn("plugin registration", (signal) => registration.run(signal)),
+  };
+}

@@ -1,0 +1,108 @@
+import type { Recorders } from "../connections/kube/index.ts";
+import type { TaskScope } from "../ground/base/index.ts";
+import { parseQuantity, uidOf, wholeUnits } from "../ground/model/index.ts";
+import { evict, isExempt, PodDiskMeter, StorageWatch } from "../node/eviction/index.ts";
+import type { NodeKeeper } from "../node/object/index.ts";
+import { watchApi, watchDisk, watchEventLoop } from "../node/server/index.ts";
+import { LogRotation, type NodeContext, podLogDirectory, runtimeLabels } from "../pod/runtime/index.ts";
+import { type PodVolumes, sweepOrphanedDirectories } from "../pod/volumes/index.ts";
+import type { PodWorkers } from "../pod/workers/index.ts";
+import type { Cluster } from "./build-cluster.ts";
+import type { PodSight } from "./build-pod-sight.ts";
+import type { Foundation } from "./foundation.ts";
+
+interface UpkeepParts {
+  readonly context: NodeContext;
+  readonly sight: PodSight;
+  readonly workers: PodWorkers;
+  readonly volumes: PodVolumes;
+  readonly events: Recorders;
+  readonly cluster: Cluster | undefined;
+  readonly keeper: NodeKeeper | undefined;
+}
+
+/** What keeps the node in order beside the pods: logs, storage limits, leftovers, and whether the agent is well. */
+export interface Upkeep {
+  start(scope: TaskScope): void;
+}
+
+export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
+  const { clock, log, metrics, health } = base;
+  const { sight, volumes } = parts;
+  const rotation = buildLogRotation(base, sight);
+  const storage = base.config.kubelet.localStorageCapacityIsolation ? buildStorageWatch(base, parts) : undefined;
+  const sweep = {
+    volumes,
+    clock,
+    log: log.named("volumes"),
+    podsToKeep: sight.podsToKeep,
+    onSweep: metrics.volumes.onSweep,
+  };
+  return {
+    start(scope) {
+      scope.spawn("log rotation", (signal) => rotation.run(signal));
+      if (storage !== undefined) scope.spawn("limits of local storage", (signal) => storage.run(signal));
+      scope.spawn("orphaned pod directories", (signal) => sweepOrphanedDirectories(sweep, signal));
+      watchEventLoop(base, scope);
+      watchDisk(base.rootDir, base, scope);
+      watchCluster(base, parts);
+      health.watch("pods", () => {
+        const problem = sight.runtimeStatus.runtimeProblem;
+        return problem === undefined ? { state: "ok" } : { state: "waiting", reason: problem };
+      });
+    },
+  };
+}
+
+function watchCluster({ health, clock, config }: Foundation, { cluster, keeper }: UpkeepParts): void {
+  if (cluster === undefined) return;
+  const leaseSeconds = config.kubelet.nodeLeaseDurationSeconds;
+  watchApi({ health, clock, pods: cluster.pods, lease: () => keeper?.lease.renewal, leaseSeconds });
+}
+
+/** Keeps the logs of the containers that the observer knows to run within the configured limits. */
+function buildLogRotation({ config, cri, clock, log }: Foundation, { observer, statuses }: PodSight): LogRotation {
+  const { kubelet } = config;
+  const rotation = new LogRotation(
+    {
+      maxBytes: Number(wholeUnits(parseQuantity(kubelet.containerLogMaxSize))),
+      maxFiles: kubelet.containerLogMaxFiles,
+      workers: kubelet.containerLogMaxWorkers,
+      intervalMs: kubelet.containerLogMonitorIntervalMs,
+    },
+    { runtime: cri.runtime, clock, log: log.named("logs"), running: () => observer.runningContainers() },
+  );
+  statuses.onChange(() => rotation.noteChange());
+  return rotation;
+}
+
+/** Keeps pods to their limits of local storage. */
+function buildStorageWatch(
+  { cri, clock, log, rootDir, metrics }: Foundation,
+  { context, sight, workers, volumes, events, cluster }: UpkeepParts,
+): StorageWatch {
+  const meter = new PodDiskMeter({
+    runtime: cri.runtime,
+    images: cri.images,
+    rootDir,
+    logDirectoryOf: (pod) => podLogDirectory(context, pod),
+    podUidLabel: runtimeLabels.podUid,
+    volumes,
+    inspect: (uid, signal) => sight.observer.inspect(uid, signal),
+  });
+  const isStandalone = cluster === undefined;
+  return new StorageWatch({
+    clock,
+    log: log.named("eviction"),
+    activePods: () => sight.table.pods().filter((pod) => sight.table.stateOf(uidOf(pod))?.step === "running"),
+    isExempt: (pod) => isExempt(pod, isStandalone),
+    measure: meter.measure,
+    layers: meter.layers,
+    evict: (pod, excess) =>
+      evict(pod, excess, {
+        recordEvent: events.pod,
+        terminate: (uid, request) => workers.terminate(uid, request),
+        onEvicted: (signal) => metrics.pods.onEvicted(signal),
+      }),
+  });
+}

@@ -1,0 +1,371 @@
+// Resizing pods in place, on virtual time over the simulated runtime.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
+import { exitsAfter } from "../beside/hollow/index.ts";
+import type { Container, IdentifiedPod, PodCondition, PodSpec } from "../ground/model/index.ts";
+import type { AdmissionHandler } from "../pod/registry/index.ts";
+
+interface Amounts {
+  readonly cpu?: string;
+  readonly memory?: string;
+}
+
+const both = (requests: Amounts, limits: Amounts = requests): NonNullable<Container["resources"]> => ({
+  requests: { ...requests },
+  limits: { ...limits },
+});
+const container = (name: string, resources: Container["resources"], more: Partial<Container> = {}): Container => ({
+  name,
+  image: "busybox:1",
+  ...(resources === undefined ? {} : { resources }),
+  ...more,
+});
+const restartFor = (...names: readonly string[]): Partial<Container> => ({
+  resizePolicy: names.map((resourceName) => ({ resourceName, restartPolicy: "RestartContainer" })),
+});
+const pod = (
+  containers: readonly Container[],
+  generation: number,
+  { name = "web", ...more }: Partial<PodSpec> & { readonly name?: string } = {},
+): IdentifiedPod => enginePod(name, { ...more, containers }, { generation });
+
+const conditions = (node: TestEngine, uid = "web"): readonly PodCondition[] =>
+  (node.status(uid).conditions ?? []).filter(({ type }) => type.startsWith("PodResize"));
+/** Everything that a resize does, in order: what the runtime is told, and what becomes of the pod's cgroup. */
+function watched(node: TestEngine): readonly string[] {
+  return node.cgroupChanges;
+}
+
+/** A node whose runtime notes what it is told among the changes of cgroups. */
+async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
+  const changes: { list: string[] | undefined } = { list: undefined };
+  const node = await TestEngine.start({
+    source: "api",
+    ...options,
+    answers: (runtime) => ({
+      ...runtime,
+      updateContainerResources: async (request, call) => {
+        const { cpuQuota, cpuShares, memoryLimitInBytes } = request.linux ?? {};
+        const name = node.runtime.containers().find(({ id }) => id === request.containerId)?.config.metadata?.name;
+        changes.list?.push(`${name}: ${Number(memoryLimitInBytes) / mi} Mi, ${cpuQuota} us, ${cpuShares} shares`);
+        return await runtime.updateContainerResources(request, call);
+      },
+    }),
+  });
+  changes.list = node.cgroupChanges;
+  return node;
+}
+
+const mi = 1024 * 1024;
+
+/** What the runtime has of the running container. */
+function given(node: TestEngine, name: string): object {
+  const found = node.runtime
+    .containers()
+    .find(({ config, life }) => config.metadata?.name === name && life.step === "running");
+  const { cpuShares, cpuQuota, memoryLimitInBytes } = found?.resources ?? {};
+  return { shares: Number(cpuShares), quota: Number(cpuQuota), memory: Number(memoryLimitInBytes) };
+}
+
+describe("in place", () => {
+  test("more of everything: memory first, the pod's limit before the container's, nothing restarts", async () => {
+    await using node = await start();
+    await node.want(pod([container("main", both({ cpu: "100m", memory: "64Mi" }))], 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    await node.want(pod([container("main", both({ cpu: "500m", memory: "128Mi" }))], 2));
+    await node.until("it is done", () => node.events.some((event) => event.startsWith("web ResizeCompleted")));
+    assert.deepEqual(watched(node), [
+      "raise memory of web",
+      "main: 128 Mi, 10000 us, 102 shares",
+      "lower memory of web",
+      "raise cpu of web",
+      "main: 128 Mi, 50000 us, 512 shares",
+      "lower cpu of web",
+    ]);
+    assert.deepEqual(given(node, "main"), { shares: 512, quota: 50_000, memory: 128 * mi });
+    const { restartCount, resources, allocatedResources } = node.container("web", "main");
+    assert.equal(restartCount, 0);
+    assert.deepEqual(resources, both({ cpu: "500m", memory: "128Mi" }));
+    assert.deepEqual(allocatedResources, { cpu: "500m", memory: "128Mi" });
+    assert.deepEqual(conditions(node), []);
+    assert.match(
+      node.events.find((event) => event.includes("ResizeCompleted")) ?? "",
+      /Pod resize completed: \{"initContainers":\[\],"containers":\[\{"name":"main","resources":\{/,
+    );
+  });
+
+  test("of several containers, those that give something back go first", async () => {
+    await using node = await start();
+    const three = (a: string, b: string, c: string, generation: number): IdentifiedPod =>
+      pod(
+        [a, b, c].map((memory, index) => container(`c${index}`, both({ memory }))),
+        generation,
+      );
+    await node.want(three("100Mi", "200Mi", "50Mi", 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    await node.want(three("300Mi", "100Mi", "50Mi", 2));
+    await node.until("it is done", () => node.events.some((event) => event.startsWith("web ResizeCompleted")));
+    assert.deepEqual(
+      watched(node).map((change) => change.replace(/,.*/, "")),
+      ["raise memory of web", "c1: 100 Mi", "c0: 300 Mi", "lower memory of web"],
+    );
+  });
+
+  test("a sidecar is resized as a regular container is; an init container keeps what it began with", async () => {
+    await using node = await start();
+    const asking = (cpu: string, generation: number): IdentifiedPod =>
+      pod([container("main", both({ cpu }))], generation, {
+        initContainers: [container("side", both({ cpu }), { restartPolicy: "Always" })],
+      });
+    await node.want(asking("100m", 1));
+    await node.until("it runs", () => node.running().length === 2);
+    await node.want(asking("200m", 2));
+    await node.until("it is done", () => node.events.some((event) => event.startsWith("web ResizeCompleted")));
+    assert.deepEqual(given(node, "side"), given(node, "main"));
+    assert.equal(node.container("web", "side").restartCount, 0);
+  });
+
+  test("what was asked for and taken back before it was granted leaves no trace", async () => {
+    await using node = await start({ resizeSettings: { allocatable: () => new Map([["cpu", 1_000_000_000n]]) } });
+    await node.want(pod([container("main", both({ cpu: "100m" }))], 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    await node.want(pod([container("main", both({ cpu: "2" }))], 2));
+    await node.advance(1_000);
+    const [pending] = conditions(node);
+    assert.deepEqual(
+      [pending?.type, pending?.reason, pending?.message, pending?.observedGeneration],
+      ["PodResizePending", "Infeasible", "Node didn't have enough capacity: cpu, requested: 2000, capacity: 1000", 2],
+    );
+    await node.want(pod([container("main", both({ cpu: "100m" }))], 3));
+    await node.advance(1_000);
+    assert.deepEqual(conditions(node), []);
+    assert.deepEqual(watched(node), []);
+  });
+});
+
+describe("by a restart", () => {
+  for (const { changes, restarts } of [
+    { changes: { cpu: "200m", memory: "64Mi" }, restarts: 0 },
+    { changes: { cpu: "100m", memory: "128Mi" }, restarts: 1 },
+    { changes: { cpu: "200m", memory: "128Mi" }, restarts: 1 },
+  ]) {
+    test(`memory needs one, and ${JSON.stringify(changes)} is asked for`, async () => {
+      await using node = await start();
+      const asking = (amounts: Amounts, generation: number): IdentifiedPod =>
+        pod(
+          [container("main", both(amounts), restartFor("memory")), container("other", both({ cpu: "50m" }))],
+          generation,
+        );
+      await node.want(asking({ cpu: "100m", memory: "64Mi" }, 1));
+      await node.until("it runs", () => node.phase("web") === "Running");
+      await node.want(asking(changes, 2));
+      await node.until("it is done", () => node.events.some((event) => event.startsWith("web ResizeCompleted")));
+      assert.equal(node.container("web", "main").restartCount, restarts);
+      assert.equal(node.container("web", "other").restartCount, 0);
+      assert.deepEqual(node.container("web", "main").resources, both(changes));
+      assert.equal(
+        node.events.some((event) => event.includes("resize requires restart")),
+        restarts === 1,
+      );
+    });
+  }
+});
+
+describe("when there is no room", () => {
+  /** Two CPUs for all pods, by what they were promised. */
+  const twoCpus: AdmissionHandler = (asking, others) => {
+    const cpus = (of: IdentifiedPod): number =>
+      of.spec.containers.reduce(
+        (sum, { resources }) => sum + Number.parseInt(resources?.requests?.["cpu"] ?? "0", 10),
+        0,
+      );
+    const used = others
+      .filter(({ metadata }) => metadata.uid !== asking.metadata.uid)
+      .reduce((sum, of) => sum + cpus(of), 0);
+    if (used + cpus(asking) <= 2_000) return { type: "admitted" };
+    return { type: "rejected", reason: "OutOfcpu", message: `${used} of 2000 are taken` };
+  };
+  const asking = (name: string, cpu: string, generation: number, priority = 0): IdentifiedPod =>
+    pod([container(name, both({ cpu }))], generation, { name, priority });
+
+  test("resizes wait, and happen by priority when a pod leaves; no newcomer is told of more than there is", async () => {
+    await using node = await start({ handlers: [twoCpus] });
+    await node.want(asking("a", "500m", 1), asking("b", "500m", 1, 10), asking("big", "1000m", 1));
+    await node.until("they run", () => node.running().length === 3);
+    await node.want(asking("a", "1000m", 2));
+    await node.want(asking("b", "1500m", 2, 10));
+    await node.advance(1_000);
+    for (const name of ["a", "b"]) {
+      const [pending] = conditions(node, name);
+      assert.deepEqual([pending?.type, pending?.reason], ["PodResizePending", "Deferred"]);
+      assert.equal(node.container(name, name).resources?.requests?.["cpu"], "500m");
+    }
+    await node.drop("big");
+    await node.until(
+      "the more important one has it",
+      () => conditions(node, "b").length === 0 && node.container("b", "b").resources?.requests?.["cpu"] === "1500m",
+    );
+    assert.equal(conditions(node, "a")[0]?.reason, "Deferred", "there is no room for both");
+    await node.want(asking("b", "500m", 3, 10));
+    await node.until("the other has it, too", () => node.container("a", "a").resources?.requests?.["cpu"] === "1000m");
+    assert.deepEqual(conditions(node, "a"), []);
+  });
+
+  test("a restart of the agent keeps what was promised, and goes on waiting", async () => {
+    await using node = await start({ handlers: [twoCpus] });
+    await node.want(asking("a", "1500m", 1), asking("b", "500m", 1));
+    await node.until("they run", () => node.running().length === 2);
+    await node.want(asking("b", "1000m", 2));
+    await node.advance(1_000);
+    await node.restart();
+    await node.until("it is looked at", () => conditions(node, "b")[0]?.reason === "Deferred");
+    assert.equal(node.running().length, 2);
+    assert.equal(node.container("b", "b").resources?.requests?.["cpu"], "500m");
+    await node.drop("a");
+    await node.until("it has it", () => node.container("b", "b").resources?.requests?.["cpu"] === "1000m");
+    assert.equal(node.container("b", "b").restartCount, 0);
+  });
+});
+
+describe("whatever happens meanwhile", () => {
+  test("memory that is in use is not taken away: it is said, and tried again", async () => {
+    await using node = await start();
+    const usage = { cpuMillicores: 1, memoryBytes: 100 * mi };
+    node.runtime.behave("main", { type: "runs", steps: [{ do: "sleepForever" }], onTerm: "die", usage });
+    await node.want(pod([container("main", both({ memory: "200Mi" }))], 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    await node.want(pod([container("main", both({ memory: "64Mi" }))], 2));
+    await node.until("it is said", () => conditions(node)[0]?.reason === "Error");
+    const [inProgress] = conditions(node);
+    assert.equal(inProgress?.type, "PodResizeInProgress");
+    assert.equal(
+      inProgress?.message,
+      `cannot decrease memory limits: attempting to set container "main" memory limit (${64 * mi}) below current usage (${100 * mi})`,
+    );
+    assert.equal(node.container("web", "main").resources?.limits?.["memory"], "200Mi");
+    await node.want(pod([container("main", both({ memory: "128Mi" }))], 3));
+    await node.until("it is done", () => node.container("web", "main").resources?.limits?.["memory"] === "128Mi");
+    assert.deepEqual(conditions(node), []);
+  });
+
+  test("a container in back-off starts with what it was promised meanwhile", async () => {
+    await using node = await start();
+    node.runtime.behave("main", exitsAfter(1_000, 1));
+    await node.want(pod([container("main", both({ cpu: "100m" }))], 1));
+    await node.until("it waits", () => node.container("web", "main").state?.waiting?.reason === "CrashLoopBackOff");
+    const before = node.container("web", "main").restartCount;
+    await node.want(pod([container("main", both({ cpu: "300m" }))], 2));
+    await node.until("it runs again", () => node.container("web", "main").restartCount === before + 1);
+    assert.deepEqual(given(node, "main"), { shares: 307, quota: 30_000, memory: 0 });
+    assert.deepEqual(watched(node), [], "nothing ran that could be changed");
+  });
+
+  test("a runtime that refuses is asked again, and the pod says why", async () => {
+    await using node = await start();
+    await node.want(pod([container("main", both({ cpu: "100m" }))], 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    node.runtime.faults.add({
+      operation: "updateContainerResources",
+      times: 2,
+      effect: { type: "error", code: "Internal", message: "not today" },
+    });
+    await node.want(pod([container("main", both({ cpu: "300m" }))], 2));
+    await node.until("it is said", () => conditions(node)[0]?.reason === "Error");
+    assert.match(conditions(node)[0]?.message ?? "", /not today/);
+    await node.until("it is done", () => conditions(node).length === 0);
+    assert.deepEqual(node.container("web", "main").resources, both({ cpu: "300m" }));
+    assert.equal(node.container("web", "main").restartCount, 0);
+  });
+
+  test("an agent that is ended at any call of a resize brings it to its end, and nothing restarts", async () => {
+    for (let nth = 1; nth <= 10; nth++) {
+      await using node = await start();
+      const asking = (cpu: string, memory: string, generation: number): IdentifiedPod =>
+        pod(
+          [container("a", both({ cpu, memory })), container("b", both({ cpu: memory.replace("Mi", "m"), memory }))],
+          generation,
+        );
+      await node.want(asking("100m", "64Mi", 1));
+      await node.until("it runs", () => node.phase("web") === "Running");
+      const before = node.calls();
+      const changing = node.want(asking("700m", "128Mi", 2));
+      for (let steps = 0; steps < 200 && node.calls() < before + nth; steps++) await node.clock.advance(1);
+      await changing;
+      await node.restart();
+      await node.until(`it is done, agent ended at call ${nth}`, () => {
+        const { resources } = node.container("web", "a");
+        return (
+          resources?.limits?.["cpu"] === "700m" &&
+          resources.limits["memory"] === "128Mi" &&
+          conditions(node).length === 0
+        );
+      });
+      assert.deepEqual(given(node, "a"), { shares: 716, quota: 70_000, memory: 128 * mi });
+      assert.deepEqual(given(node, "b"), { shares: 131, quota: 12_800, memory: 128 * mi });
+      assert.equal(node.container("web", "a").restartCount + node.container("web", "b").restartCount, 0);
+    }
+  });
+
+  test("files that are damaged are set aside; what runs goes on with what it has", async () => {
+    await using node = await start();
+    await node.want(pod([container("main", both({ cpu: "100m" }))], 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    await node.stop();
+    const file = join(node.rootDir, "allocated_pods_state");
+    writeFileSync(file, readFileSync(file, "utf8").replace("100m", "900m"));
+    await node.restart();
+    await node.until("it is looked at", () => node.phase("web") === "Running");
+    await node.advance(10_000);
+    assert.deepEqual(given(node, "main"), { shares: 102, quota: 10_000, memory: 0 });
+    assert.equal(node.container("web", "main").restartCount, 0);
+    assert.match(readFileSync(`${file}.broken`, "utf8"), /900m/);
+  });
+});
+
+test("what was promised to pods that went while no agent was there is forgotten", async () => {
+  await using node = await start();
+  await node.want(
+    pod([container("main", both({ cpu: "100m" }))], 1),
+    pod([container("gone", both({ cpu: "100m" }))], 1, { name: "gone" }),
+  );
+  await node.until("they run", () => node.running().length === 2);
+  node.forget("gone");
+  await node.restart();
+  await node.until("it is gone", () => node.running().length === 1);
+  await node.advance(1_000);
+  for (const file of ["allocated_pods_state", "actuated_pods_state"]) {
+    const { data } = JSON.parse(readFileSync(join(node.rootDir, file), "utf8")) as { readonly data: string };
+    assert.deepEqual(Object.keys((JSON.parse(data) as { readonly entries: object }).entries), ["web"], file);
+  }
+});
+
+test("metrics tell what was asked for, what waits and how long it took", async () => {
+  await using node = await start({ resizeSettings: { allocatable: () => new Map([["cpu", 1_000_000_000n]]) } });
+  await node.want(pod([container("main", both({ cpu: "100m" }))], 1));
+  await node.until("it runs", () => node.phase("web") === "Running");
+  await node.want(pod([container("main", both({ cpu: "300m", memory: "64Mi" }))], 2));
+  await node.until("it is done", () => node.events.some((event) => event.startsWith("web ResizeCompleted")));
+  await node.want(pod([container("main", both({ cpu: "2", memory: "64Mi" }))], 3));
+  await node.advance(1_000);
+  const text = await node.figures.main.text();
+  for (const line of [
+    'kubelet_container_requested_resizes_total{operation="increase",requirement="limits",resource="cpu"} 2',
+    'kubelet_container_requested_resizes_total{operation="add",requirement="requests",resource="memory"} 1',
+    'kubelet_pod_infeasible_resizes_total{reason_detail="insufficient_node_allocatable"} 1',
+    'kubelet_pod_pending_resizes{reason="infeasible"} 1',
+    'kubelet_pod_pending_resizes{reason="deferred"} 0',
+    "kubelet_pod_in_progress_resizes 0",
+    'kubelet_pod_resize_duration_milliseconds_count{success="true"} 1',
+  ]) {
+    assert.ok(
+      text.includes(line),
+      `${line}\n${text
+        .split("\n")
+        .filter((each) => each.includes("resize"))
+        .join("\n")}`,
+    );
+  }
+});

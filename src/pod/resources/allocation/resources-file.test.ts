@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { silentLogger } from "../../../ground/base/index.ts";
+import type { AllocatedResources, PodUid } from "../../../ground/model/index.ts";
+import { ResourcesFile } from "./resources-file.ts";
+
+let directory: string;
+let path: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodelet-resources-"));
+  path = join(directory, "allocated_pods_state");
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const kubelets = {
+  data: '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}',
+  checksum: 1178570812,
+};
+const resources: AllocatedResources = { container1: { requests: { cpu: "1Ki", memory: "1Ki" } } };
+const file = (content: ReadonlyMap<PodUid, AllocatedResources> = new Map()): ResourcesFile =>
+  new ResourcesFile(path, silentLogger, () => content);
+
+test("a file of the kubelet's is read, and written to the letter", async () => {
+  writeFileSync(path, JSON.stringify(kubelets));
+  const read = await file().read();
+  assert.deepEqual([...read], [["pod1", resources]]);
+  await file(read).save();
+  assert.equal(readFileSync(path, "utf8"), JSON.stringify(kubelets));
+});
+
+test("no file: nothing is known", async () => assert.equal((await file().read()).size, 0));
+
+describe("a file that can't be used is set aside, and nothing is known", () => {
+  for (const [what, text] of [
+    ["cut off", JSON.stringify(kubelets).slice(0, 40)],
+    ["empty", ""],
+    ["damaged", JSON.stringify({ ...kubelets, data: kubelets.data.replace("1Ki", "2Ki") })],
+    ["of another form", JSON.stringify({ data: 5, checksum: 1 })],
+    ["no object", "[]"],
+  ] as const) {
+    test(what, async () => {
+      writeFileSync(path, text);
+      assert.equal((await file().read()).size, 0);
+      assert.equal(readFileSync(`${path}.broken`, "utf8"), text);
+      assert.equal(existsSync(path), false);
+    });
+  }
+});
+
+test("changes that come while one is written are written together, the newest last", async () => {
+  const content = new Map<PodUid, AllocatedResources>();
+  const saved = file(content);
+  const saves = Array.from({ length: 50 }, (_, index) => {
+    content.set(`pod${index}` as PodUid, resources);
+    return saved.save();
+  });
+  await Promise.all(saves);
+  assert.equal((await file().read()).size, 50);
+  assert.ok(new Set(saves).size <= 2, "two writes at the most");
+});

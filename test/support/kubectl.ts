@@ -4,6 +4,10 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
+import { eventually } from "./agent.ts";
+
+/** No command of a test takes as long, on a machine that has hardly time for it too. */
+const patienceMs = 150_000;
 
 /** `npm test` brings one along and names it here. */
 const program = process.env["NODELET_KUBECTL"] ?? "kubectl";
@@ -43,7 +47,7 @@ export class Kubectl {
   async run(...args: readonly string[]): Promise<Ran> {
     const running = this.start(...args);
     running.stdin.end();
-    return await running.ended;
+    return await running.end();
   }
 
   /** What it writes to stdout; an error when it fails. */
@@ -55,7 +59,12 @@ export class Kubectl {
 
   /** What it writes, byte for byte, given this to read. */
   async pipe(input: Buffer, ...args: readonly string[]): Promise<Buffer> {
-    const child = spawn(program, args, { env: this.#environment(), stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(program, args, {
+      env: this.#environment(),
+      stdio: ["pipe", "pipe", "inherit"],
+      timeout: patienceMs,
+      killSignal: "SIGKILL",
+    });
     const output = buffer(child.stdout);
     child.stdin.end(input);
     const [code] = await once(child, "close");
@@ -110,16 +119,30 @@ export class RunningKubectl implements AsyncDisposable {
 
   /** Waits until the output has something like this. */
   async says(pattern: RegExp): Promise<RegExpExecArray> {
-    const isOver = this.ended.then(() => "over");
-    for (;;) {
-      const match = pattern.exec(this.stdout);
-      if (match !== null) return match;
-      const news = once(this.#child.stdout, "data").then(() => "news");
-      if ((await Promise.race([isOver, news])) === "news") continue;
-      const last = pattern.exec(this.stdout);
-      if (last !== null) return last;
-      throw new Error(`${this.#title} ended without ${pattern}:\n${this.stdout}\n${this.stderr}`);
-    }
+    let isOver = false;
+    void this.ended.finally(() => (isOver = true)).catch(() => {});
+    const found = await eventually(
+      // Whether it is over is asked first: what it said last is then there to be read.
+      async () => (isOver ? { match: pattern.exec(this.stdout) } : this.#said(pattern)),
+      `${this.#title} says ${pattern}`,
+      patienceMs / 5,
+    );
+    if (found.match !== null) return found.match;
+    throw new Error(`${this.#title} ended without ${pattern}:\n${this.stdout}\n${this.stderr}`);
+  }
+
+  #said(pattern: RegExp): { readonly match: RegExpExecArray } | undefined {
+    const match = pattern.exec(this.stdout);
+    return match === null ? undefined : { match };
+  }
+
+  /** Waits until it ends by itself; one that does not is ended, and fails with what it said. */
+  async end(): Promise<Ran> {
+    const timer = setTimeout(() => {
+      this.stderr += `\nnot done within ${patienceMs / 1000} s`;
+      this.#child.kill("SIGKILL");
+    }, patienceMs);
+    return await this.ended.finally(() => clearTimeout(timer));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -76,7 +76,7 @@ test("the end of a log: joined where the runtime split it, without the heads of 
   const logPath = join(root, "main.log");
   const head = "2026-01-01T00:00:00.000000000Z stderr";
   const long = "x".repeat(16_384);
-  writeFileSync(logPath, `${head} F ${long}\n`.repeat(50) + `${head} P ${long}\n${head} F end\n${head} F last\n`);
+  writeFileSync(logPath, `${`${head} F ${long}\n`.repeat(50)}${head} P ${long}\n${head} F end\n${head} F last\n`);
   const text = await readTerminationText(testUid, ended([own], { logPath }));
   assert.ok(text === `${"x".repeat(2048 - "end\nlast\n".length)}end\nlast\n`, text.slice(-20));
   writeFileSync(logPath, Array.from({ length: 200 }, (_, line) => `${head} F ${line}\n`).join(""));

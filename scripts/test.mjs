@@ -34,7 +34,7 @@ const kinds = {
   fuzzers: {
     name: "fuzzers",
     atOnce: 2,
-    timeoutMs: 200_000 + fuzzSeconds * 1_000,
+    timeoutMs: 400_000 + fuzzSeconds * 5_000,
     files: find("test/fuzz"),
     isBeside: true,
   },

@@ -33,6 +33,8 @@ export const patienceMs = 100_000;
 const defaultSeconds = 20;
 /** Set-up and clean-up beside the fuzzing itself. */
 const aroundItMs = 180_000;
+/** How much longer than its time a fuzzer goes on where others have the machine: what it could not do was not tried. */
+const longestFactor = 5;
 
 /**
  * Registers a test that runs for NODELET_FUZZ_SECONDS (20) from the seed NODELET_FUZZ_SEED (a new one each time), which
@@ -41,7 +43,7 @@ const aroundItMs = 180_000;
  */
 export function fuzzTest(name: string, run: (fuzz: FuzzRun) => Promise<void>, options: FuzzOptions = {}): void {
   const seconds = positive(process.env["NODELET_FUZZ_SECONDS"]) ?? defaultSeconds;
-  test(name, { timeout: seconds * 1_000 + aroundItMs }, async (context) => {
+  test(name, { timeout: seconds * 1_000 * longestFactor + aroundItMs }, async (context) => {
     const seed = positive(process.env["NODELET_FUZZ_SEED"]) ?? (systemClock.now() % 0x7fff_ffff) + 1;
     const repeat = `NODELET_FUZZ_SEED=${seed} NODELET_FUZZ_SECONDS=${seconds}`;
     context.diagnostic(repeat);
@@ -76,23 +78,25 @@ export async function runWatched(
   process.on("warning", onWarning);
   let leaks: LeakCheck | undefined;
   let watch: StandstillWatch | undefined;
-  const deadline = systemClock.after(ms, () => over.abort());
+  let time: FuzzTime | undefined;
   try {
     const goesOn = (): boolean => {
       leaks ??= new LeakCheck();
       watch ??= new StandstillWatch(standstillMs, note);
+      time ??= new FuzzTime(ms, () => over.abort());
       return !over.signal.aborted;
     };
     await run({ random: new FuzzRandom(seed), goesOn, signal: over.signal });
     // What was begun last may still fail.
     await systemClock.sleep(lookEveryMs, new AbortController().signal);
     watch?.stop();
+    time?.stop();
     // One problem is enough: what it left behind is no leak.
     if (problems.length === 0) await leaks?.check(givenBackWithinMs);
   } catch (error) {
     problems.push(error);
   } finally {
-    deadline.cancel();
+    time?.stop();
     watch?.stop();
     process.off("uncaughtException", onUncaught);
     process.off("unhandledRejection", onUncaught);
@@ -100,6 +104,30 @@ export async function runWatched(
   }
   if (problems.length === 1) throw problems[0];
   if (problems.length > 1) throw new AggregateError(problems.slice(0, 10), `${problems.length} problems`);
+}
+
+/** Ends when the time is over, of which waiting for a processor is no part. */
+class FuzzTime {
+  readonly #beganAt = systemClock.monotonic();
+  readonly #queuedBefore = threadTimes().queuedMs;
+  #timer = systemClock.after(0, () => {});
+
+  constructor(ms: number, onOver: () => void) {
+    this.#wait(ms, ms, onOver);
+  }
+
+  #wait(leftMs: number, ms: number, onOver: () => void): void {
+    this.#timer = systemClock.after(leftMs, () => {
+      const passedMs = systemClock.monotonic() - this.#beganAt;
+      const usedMs = passedMs - (threadTimes().queuedMs - this.#queuedBefore);
+      if (usedMs >= ms || passedMs >= ms * longestFactor) onOver();
+      else this.#wait(Math.max(ms - usedMs, lookEveryMs), ms, onOver);
+    });
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
 }
 
 /** Looks again and again; a late look with as much processor time spent by this thread is a standstill of our making. */

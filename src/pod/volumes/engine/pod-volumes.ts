@@ -20,11 +20,10 @@ import {
 } from "../../../ground/model/index.ts";
 import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
-import type { Need, VolumeKind, VolumeSource } from "../kinds/kind.ts";
-import { type Objects, objectKey, type VolumeObjectRef } from "../objects/ports.ts";
-import type { TrustBundles } from "../objects/trust-bundles.ts";
+import type { VolumeKind, VolumeSource } from "../kinds/kind.ts";
 import type { MeasuredVolume } from "../stats/pod-usage.ts";
 import type { Claims } from "./claims.ts";
+import { ContentChanges, type ContentSources } from "./content-changes.ts";
 import { cleanOrphanedDirectories, type OrphanedDirectoriesReport } from "./orphaned-directories.ts";
 import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
@@ -32,7 +31,7 @@ import { releaseVolumes } from "./release.ts";
 import { type MountReport, VolumeTask } from "./volume-task.ts";
 import { volumesOfContainers } from "./volumes-of-containers.ts";
 
-export interface PodVolumesPorts {
+export interface PodVolumesPorts extends ContentSources {
   readonly clock: Clock;
   readonly log: Logger;
   readonly ledger: PodLedger;
@@ -41,8 +40,6 @@ export interface PodVolumesPorts {
   readonly podsDir: string;
   readonly kinds: readonly VolumeKind[];
   readonly files: VolumeFiles;
-  readonly objects: Objects | undefined;
-  readonly trustBundles: TrustBundles | undefined;
   /** Undefined without an API server. */
   readonly claims: Claims | undefined;
   /** The last missing volume of a pod that was refused has arrived. */
@@ -51,8 +48,6 @@ export interface PodVolumesPorts {
   readonly onContent?: (event: { readonly plugin: string; readonly delayMs: number }) => void;
   readonly onMount?: (mount: MountReport) => void;
 }
-
-const trustBundlesKey = "trustbundles";
 
 /** Of one pod; a pod may have any number, on file systems that hang. */
 const volumesMeasuredAtOnce = 4;
@@ -68,8 +63,7 @@ export class PodVolumes {
   readonly #places: PodPlaces;
   readonly #entries = new Map<PodUid, PodEntry>();
   readonly #tasks = new Map<string, VolumeTask>();
-  /** Which tasks must run when an object changes. */
-  readonly #users = new Map<string, Set<VolumeTask>>();
+  readonly #contentChanges: ContentChanges;
   readonly #runs: KeyedWorkers<string>;
   readonly #inProgress = new Map<string, Promise<void>>();
   readonly #releases = new Map<PodUid, Promise<void>>();
@@ -84,8 +78,7 @@ export class PodVolumes {
       create: (request) => this.#createSubPath(request),
       prepare: (request) => this.#prepareSubPath(request),
     };
-    ports.objects?.onChange((ref) => this.#changed(objectKey(ref)));
-    ports.trustBundles?.onChange(() => this.#changed(trustBundlesKey));
+    this.#contentChanges = new ContentChanges(ports);
   }
 
   /** Learns what an earlier run has left; call once, before any pod is wanted. */
@@ -205,7 +198,7 @@ export class PodVolumes {
     return {
       pods: this.#entries.size,
       tasks: this.#tasks.size,
-      objects: this.#users.size,
+      objects: this.#contentChanges.size,
       running: this.#runs.size,
     };
   }
@@ -247,7 +240,7 @@ export class PodVolumes {
       pollMs: objects?.pollMs,
       wake: (task) => this.#runs.wake(task.key),
       onState: (task) => this.#stateChanged(entry, task),
-      onNeeds: (task, before) => this.#needsChanged(task, before),
+      onNeeds: (task, before) => this.#contentChanges.needsChanged(task, before),
       checkExclusive: (task, source) => this.#checkExclusive(task, source),
       onContent: (event) => onContent?.(event),
       onMount: (mount) => onMount?.(mount),
@@ -277,29 +270,6 @@ export class PodVolumes {
     this.#ports.onReady(entry.uid);
   }
 
-  #needsChanged(task: VolumeTask, before: readonly Need[]): void {
-    const wanted = new Set(task.needs.map(needKey));
-    for (const need of before) if (!wanted.has(needKey(need))) this.#dropNeed(task, need);
-    for (const need of task.needs) {
-      const key = needKey(need);
-      const users = this.#users.get(key) ?? new Set();
-      this.#users.set(key, users.add(task));
-      if (isObject(need)) this.#ports.objects?.hold(need, task.key, task.uid);
-    }
-  }
-
-  #dropNeed(task: VolumeTask, need: Need): void {
-    const key = needKey(need);
-    const users = this.#users.get(key);
-    users?.delete(task);
-    if (users?.size === 0) this.#users.delete(key);
-    if (isObject(need)) this.#ports.objects?.release(need, task.key);
-  }
-
-  #changed(key: string): void {
-    for (const task of this.#users.get(key) ?? []) task.contentChanged();
-  }
-
   #checkExclusive(task: VolumeTask, source: VolumeSource): void {
     if (source.type !== "claim") return;
     const { metadata, spec } = source.persistent;
@@ -318,7 +288,7 @@ export class PodVolumes {
     for (const task of tasks) task.end();
     await allEnded(tasks.map((task) => this.#inProgress.get(task.key)));
     for (const task of tasks) {
-      for (const need of task.needs) this.#dropNeed(task, need);
+      this.#contentChanges.forget(task);
       this.#tasks.delete(task.key);
     }
     this.#entries.delete(uid);
@@ -340,12 +310,4 @@ export class PodVolumes {
     const task = { path: join(volumePath, subPath), owner: uidOf(pod) };
     await this.#ports.files.run("createSubPath", { volumePath, subPath }, task, never);
   }
-}
-
-function isObject(need: Need): need is VolumeObjectRef {
-  return need.kind !== "trustbundles";
-}
-
-function needKey(need: Need): string {
-  return isObject(need) ? objectKey(need) : trustBundlesKey;
 }

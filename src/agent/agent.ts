@@ -141,7 +141,8 @@ export class Agent {
 
   /** Sources, workers and what they drive, in the order in which they need each other. */
   async #startPods(): Promise<void> {
-    const { base, cluster, node, sources, images, cgroups, volumes, engine, member, upkeep, sight } = this.parts;
+    const { base, cluster, node, sources, images, cgroups, volumes, engine, member, shutdown, upkeep, sight } =
+      this.parts;
     const { scope, log, ending } = base;
     await cluster?.start(scope);
     await node.start();
@@ -149,6 +150,8 @@ export class Agent {
     await images.start();
     await cgroups.start(scope);
     await volumes.start(scope);
+    // No pod is started on a machine that is being turned off.
+    await shutdown.start(scope);
     engine.start(scope);
     scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
     await member?.start();

@@ -7,6 +7,7 @@ import {
   type JudgingNode,
   nodeFitHandler,
   osHandler,
+  shutdownHandler,
   sysctlHandler,
 } from "../pod/registry/index.ts";
 import type { NodeResources } from "../pod/resources/index.ts";
@@ -21,6 +22,7 @@ export function buildAdmission(
     readonly known: JudgedBy | undefined;
     readonly resources: NodeResources;
     readonly runtimeStatus: RuntimeStatus;
+    readonly isShuttingDown: () => boolean;
   },
 ): Admission {
   const { known, resources, runtimeStatus } = parts;
@@ -39,6 +41,7 @@ export function buildAdmission(
     appArmorHandler(appArmorEnabled),
     osHandler,
     groupsPolicyHandler(() => supportsStrictGroups(runtimeStatus)),
+    shutdownHandler(parts.isShuttingDown),
   ]);
 }
 

@@ -1,8 +1,10 @@
 import { ContainerHints } from "../connections/cri/index.ts";
 import { eventsTo, type Recorders } from "../connections/kube/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
+import type { PodUid } from "../ground/model/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
 import { LazyStatistics, type NodeApiPorts, noReviews } from "../node/server/index.ts";
+import { ShutdownProgress } from "../node/shutdown/index.ts";
 import type { ResizeSettings } from "../pod/registry/index.ts";
 import type { NodeCgroups } from "../pod/resources/index.ts";
 import { knownServices, runtimeHandlers, swapBytes } from "../pod/runtime/index.ts";
@@ -15,6 +17,7 @@ import { buildImages, type ImageParts } from "./build-images.ts";
 import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
 import { buildPodEngine, type PodEngine } from "./build-pod-engine.ts";
 import { buildPodSight, type PodSight } from "./build-pod-sight.ts";
+import { buildShutdown, type ShutdownParts } from "./build-shutdown.ts";
 import { buildSources, type ManifestSources } from "./build-sources.ts";
 import { buildStatistics } from "./build-statistics.ts";
 import { buildUpkeep, type Upkeep } from "./build-upkeep.ts";
@@ -35,12 +38,15 @@ export interface AgentParts {
   readonly volumes: VolumeParts;
   readonly engine: PodEngine;
   readonly member: Member | undefined;
+  readonly shutdown: ShutdownParts;
   readonly upkeep: Upkeep;
 }
 
 /** What the agent does as a member of a cluster. */
 export interface Member {
   readonly keeper: NodeKeeper;
+  /** The API server has the pod's present status, or has nothing to show it by. */
+  isReported(uid: PodUid): boolean;
   start(): Promise<void>;
 }
 
@@ -59,6 +65,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
   const volumes = buildVolumes(base, { context: node.context, recordEvent: events.pod, membership });
   cluster?.known.onChange(base.wakes.decisions.tell);
+  const progress = shutdownProgress(base);
   const engine = buildPodEngine({
     ...base,
     ...volumes,
@@ -67,7 +74,12 @@ export function buildAgent(inputs: AgentInputs): Agent {
     context: node.context,
     runtime: base.cri.runtime,
     runtimeName: () => base.link.runtime.identity.name,
-    admission: buildAdmission(base, { known: cluster?.known, ...node, ...sight }),
+    admission: buildAdmission(base, {
+      known: cluster?.known,
+      ...node,
+      ...sight,
+      isShuttingDown: () => progress.isUnderWay,
+    }),
     hostIPs: () => node.ips.current,
     readHostDns: node.readHostDns,
     legacyLogDir: base.host.containerLogsDir,
@@ -82,12 +94,23 @@ export function buildAgent(inputs: AgentInputs): Agent {
     resizeSettings: resizeSettings(base, node),
   });
   const built = { base, events, cluster, node, sources, sight, images, cgroups, volumes, engine };
-  const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, built);
+  const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress });
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
+  const shutdown = buildShutdown(base, { ...kept, progress, isReported: member?.isReported });
   const upkeep = buildUpkeep(base, { ...kept, keeper: member?.keeper });
-  const parts: AgentParts = { ...built, member, upkeep };
+  const parts: AgentParts = { ...built, member, shutdown, upkeep };
   return new Agent(parts, listenerPorts(parts, inputs), inputs.task);
+}
+
+/** Whoever acts on whether the machine is being turned off is woken when that changes. */
+function shutdownProgress({ wakes }: Foundation): ShutdownProgress {
+  const progress = new ShutdownProgress();
+  progress.changed.on(() => {
+    wakes.node.tell();
+    wakes.decisions.tell();
+  });
+  return progress;
 }
 
 function joinable(base: Foundation, { parts, connect }: ClusterInputs): Cluster {
@@ -134,18 +157,35 @@ function resizeSettings({ config }: Foundation, { context, resources }: NodePart
 function buildMember(
   { parts: code, network }: ClusterInputs,
   cluster: Cluster,
-  { base, events, node, sight, volumes, engine }: Omit<AgentParts, "member" | "upkeep">,
+  {
+    base,
+    events,
+    node,
+    sight,
+    volumes,
+    engine,
+    progress,
+  }: Omit<AgentParts, "member" | "shutdown" | "upkeep"> & { readonly progress: ShutdownProgress },
 ): Member {
   const { resources } = node;
   const { runtimeStatus } = sight;
   const { volumesInUse } = volumes;
   const recordNodeEvent = events.node;
-  const keeper = code.buildNode(base, { cluster, network, resources, runtimeStatus, recordNodeEvent, volumesInUse });
+  const keeper = code.buildNode(base, {
+    cluster,
+    network,
+    resources,
+    runtimeStatus,
+    recordNodeEvent,
+    volumesInUse,
+    shutdownProblem: () => progress.problem,
+  });
   const pods = code.buildApiPods(base, { cluster, sight, workers: engine.workers });
   const { serverTLSBootstrap } = base.config.kubelet;
   const serving = serverTLSBootstrap ? code.buildServingCertificate(base, cluster) : undefined;
   return {
     keeper,
+    isReported: (uid) => pods.isReported(uid),
     async start() {
       base.metrics.startup.begin();
       keeper.start(base.scope);
@@ -180,6 +220,7 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
     commandLine: process.commandLine,
     facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
     logVerbosity: process.logControl,
+    plans: { shutdown: () => parts.shutdown.report() },
     clock,
     log: base.log.named("server"),
   };

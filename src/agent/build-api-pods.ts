@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type TaskScope, whenDifferent } from "../ground/base/index.ts";
-import { fullName, isMirrorPod, isStaticPod, uidOf } from "../ground/model/index.ts";
+import { fullName, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../ground/model/index.ts";
 import { followMirrors, isMirrorOf, MirrorPods } from "../pod/registry/index.ts";
 import { ApiSource, listStartedPods, OfflineFile } from "../pod/sources/index.ts";
 import { ApiReports } from "../pod/status/index.ts";
@@ -12,6 +12,8 @@ import type { Foundation } from "./foundation.ts";
 /** Pods come from the API, their statuses go there, and static pods get their mirrors. */
 export interface ApiPodParts {
   start(scope: TaskScope): void;
+  /** The API server has the pod's present status, or has nothing to show it by. */
+  isReported(uid: PodUid): boolean;
 }
 
 export function buildApiPods(
@@ -37,6 +39,7 @@ export function buildApiPods(
   });
   const mirrors = buildMirrors(base, parts);
   return {
+    isReported: (uid) => reports.isReported(uid),
     start(running) {
       source.start(running);
       reports.follow();
@@ -52,7 +55,11 @@ export function buildApiPods(
 }
 
 /** Pods from the API go into the stream of wanted pods. */
-function buildApiSource(base: Foundation, cluster: Cluster, { mux }: PodSight): ApiPodParts {
+function buildApiSource(
+  base: Foundation,
+  cluster: Cluster,
+  { mux }: PodSight,
+): { readonly start: (scope: TaskScope) => void } {
   const { clock, rootDir, config, cri } = base;
   const { known, pods } = cluster;
   const log = base.log.named("sources");

@@ -16,6 +16,7 @@ export function buildNode(
     readonly runtimeStatus: RuntimeStatus;
     readonly recordNodeEvent: RecordNodeEvent;
     readonly volumesInUse: () => readonly string[];
+    readonly shutdownProblem: () => string | undefined;
   },
 ): NodeKeeper {
   const { config, clock, cri, log, random, link, metrics, wakes } = base;
@@ -43,7 +44,7 @@ export function buildNode(
       pressure: () => ({ memory: false, disk: false, pid: false }),
       volumesInUse: parts.volumesInUse,
       devices: () => noDevices,
-      shutdownProblem: () => undefined,
+      shutdownProblem: parts.shutdownProblem,
       shortcoming: undefined,
     },
   });

@@ -1,5 +1,12 @@
 import type { RuntimeConnection, RuntimeConnectionPorts } from "../connections/cri/index.ts";
-import type { CgroupLayout, findSystemd, Machine, RunTool, ServiceEnvironment } from "../connections/host/index.ts";
+import type {
+  CgroupLayout,
+  findSystemd,
+  LogindDoor,
+  Machine,
+  RunTool,
+  ServiceEnvironment,
+} from "../connections/host/index.ts";
 import type { ApiConnection, ApiConnectionPorts } from "../connections/kube/index.ts";
 import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
@@ -76,6 +83,8 @@ export interface Host {
   readonly containerLogsDir: string;
   readonly cgroupFiles: CgroupFiles;
   readonly findSystemd: typeof findSystemd;
+  /** Given DBUS_SYSTEM_BUS_ADDRESS. */
+  readonly logind: (busAddress: string | undefined) => LogindDoor;
   /** The machine's addresses as it has them now; none is an answer. */
   readonly addresses: (wanted: readonly string[]) => Promise<readonly string[]>;
   /** Of the file system that holds the path. */

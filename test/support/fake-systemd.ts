@@ -174,6 +174,7 @@ export class FakeConnection {
       lines += bytes.toString("latin1");
       if (lines.endsWith("AUTH EXTERNAL\r\n")) socket.write("DATA\r\n");
       if (lines.endsWith("DATA\r\n")) socket.write("OK 0123456789abcdef\r\n");
+      if (lines.endsWith("NEGOTIATE_UNIX_FD\r\n")) socket.write("AGREE_UNIX_FD\r\n");
       const begun = lines.indexOf("BEGIN\r\n");
       if (begun < 0) return;
       const rest = Buffer.from(lines.slice(begun + "BEGIN\r\n".length), "latin1");
@@ -182,8 +183,8 @@ export class FakeConnection {
     });
   }
 
-  reply(call: ReceivedMessage, signature?: string, body: readonly BusValue[] = []): void {
-    this.send({ type: "return", replySerial: call.serial, sender: systemdName, ...(signature && { signature }), body });
+  reply(call: ReceivedMessage, signature?: string, body: readonly BusValue[] = [], sender = systemdName): void {
+    this.send({ type: "return", replySerial: call.serial, sender, ...(signature && { signature }), body });
   }
 
   refuse(call: ReceivedMessage, errorName: string, text: string): void {

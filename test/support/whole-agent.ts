@@ -7,6 +7,7 @@ import { kubeconfigCluster } from "../../src/agent/cluster-parts.ts";
 import type { Host } from "../../src/agent/inputs.ts";
 import { FakeRuntime } from "../../src/beside/hollow/index.ts";
 import { CgroupDriver } from "../../src/connections/cri/index.ts";
+import { type LogindDoor, logindDoor } from "../../src/connections/host/index.ts";
 import type { ApiConnection } from "../../src/connections/kube/index.ts";
 import { resources } from "../../src/connections/kube/index.ts";
 import { messageOf, silentLogger } from "../../src/ground/base/index.ts";
@@ -26,6 +27,9 @@ export interface WholeAgentOptions {
   readonly standalone?: boolean;
   /** The runtime is not there yet. */
   readonly runtimeIsLate?: boolean;
+  readonly logind?: LogindDoor;
+  /** More lines of the configuration file. */
+  readonly config?: string;
   /** Called at the begin of each stage that touches the machine. */
   readonly onHost?: (what: string) => Promise<void> | void;
 }
@@ -41,6 +45,7 @@ export class WholeAgent implements AsyncDisposable {
   /** What became of the agent: undefined while it runs. */
   outcome: "stopped" | Error | undefined;
   readonly #stop = new AbortController();
+  readonly #logind: LogindDoor;
   #running: Promise<void> | undefined;
 
   private constructor(
@@ -49,6 +54,7 @@ export class WholeAgent implements AsyncDisposable {
     options: WholeAgentOptions,
   ) {
     this.directory = directory;
+    this.#logind = options.logind ?? logindDoor(`unix:path=${join(directory, "no bus")}`);
     const { clock } = this;
     this.runtime = new FakeRuntime({ clock, events: "offered", cgroupDriver: CgroupDriver.CGROUPFS });
     this.runtime.imageStore.preload("busybox:1");
@@ -87,7 +93,7 @@ export class WholeAgent implements AsyncDisposable {
 
   static async build(options: WholeAgentOptions = {}): Promise<WholeAgent> {
     const directory = await mkdtemp(join(tmpdir(), "nodelet-agent-"));
-    const file = `podLogsDir: ${join(directory, "logs")}\nfailSwapOn: false\nstaticPodPath: ${join(directory, "manifests")}\n`;
+    const file = `podLogsDir: ${join(directory, "logs")}\nfailSwapOn: false\nstaticPodPath: ${join(directory, "manifests")}\n${options.config ?? ""}`;
     const flags = [`--root-dir=${join(directory, "root")}`, `--hostname-override=${nodeName}`];
     const alone = ["--kubeconfig=", "--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow"];
     const config = configOf(await loadFile(file, options.standalone === true ? [...flags, ...alone] : flags));
@@ -216,6 +222,7 @@ export class WholeAgent implements AsyncDisposable {
       containerLogsDir: join(this.directory, "links"),
       cgroupFiles: this.cgroups,
       findSystemd: async () => undefined,
+      logind: () => this.#logind,
       addresses: async () => {
         await onHost("addresses");
         return ["10.0.0.5"];

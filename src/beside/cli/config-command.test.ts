@@ -38,6 +38,15 @@ const argv = [
   "--boot-id-file=/x",
 ];
 
+test("what this machine has not what it takes for is said", async () => {
+  const config = { "/etc/kubelet.yaml": `${fileHeader}shutdownGracePeriod: 30s\n` };
+  const args = ["--kubeconfig=/k", "--config=/etc/kubelet.yaml"];
+  const { out } = await run(args, config);
+  assert.match(out, /# Not in effect on this machine: there is no system bus.*\n# {3}shutdownGracePeriod \(file /);
+  const withBus = await run(args, { ...config, "/run/dbus/system_bus_socket": "" });
+  assert.doesNotMatch(withBus.out, /Not in effect on this machine/);
+});
+
 test("the effective configuration, with the origin of every value", async () => {
   const { code, out, err } = await run(argv, files);
   assert.equal(code, 0);

@@ -44,7 +44,7 @@ export async function runConfigCommand(
       io.stderr.write(describeWarnings(result.config.warnings));
       const fields = effectiveFields(result.config);
       const flags = effectiveFlags(result.config);
-      const unheeded = describeUnheeded([...fields, ...flags]);
+      const unheeded = describeUnheeded([...fields, ...flags]) + (await describeOffHere(fields, machine));
       if (args.length === argv.length) io.stdout.write(configYaml(fields, flags) + unheeded);
       else {
         io.stderr.write(unheeded);
@@ -63,6 +63,16 @@ function describeInvalid({ step, problems, warnings }: InvalidConfig): string {
 
 function describeWarnings(warnings: readonly ConfigWarning[]): string {
   return warnings.map(({ message }) => `warning: ${message}\n`).join("");
+}
+
+const systemBus = "/run/dbus/system_bus_socket";
+
+/** What the user sets although this machine has not what it takes. */
+async function describeOffHere(settings: readonly EffectiveSetting[], machine: ConfigIo): Promise<string> {
+  const own = settings.filter(({ name, origin }) => /^shutdownGrace/.test(name) && origin.from !== "default");
+  if (own.length === 0 || (await machine.kindOf(systemBus).catch(() => undefined)) !== undefined) return "";
+  const title = `Not in effect on this machine: there is no system bus at ${systemBus}, so logind can't be asked to wait.`;
+  return `# ${title}\n${own.map(({ name, origin }) => `#   ${name} (${describeOrigin(origin)})\n`).join("")}`;
 }
 
 /** What the user sets although nothing comes of it. */

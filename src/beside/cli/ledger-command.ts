@@ -1,13 +1,9 @@
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { hasCode, isThere, messageOf } from "../../ground/base/index.ts";
-import { defaultStateDir, pathFrom, reportingErrors } from "./command.ts";
+import { messageOf } from "../../ground/base/index.ts";
+import { pathFrom, reportingErrors } from "./command.ts";
 import { type Command, type CommandIo, UsageError } from "./io.ts";
 import { blameText, type LedgerAnswer, whyText } from "./ledger-text.ts";
-import { LocalClient } from "./local-client.ts";
-import { layoutOf } from "./machine/index.ts";
-
-const kubeletRoot = "/var/lib/kubelet";
+import { askAgent, rootDirUsage } from "./running-agent.ts";
 
 /** What is a pod waiting for, since when, what was tried, when is the next try. */
 export const whyCommand: Command = ledgerCommand(
@@ -23,8 +19,7 @@ function ledgerCommand(name: string, purpose: string, render: (answer: LedgerAns
   const usage = `usage: nodelet ${name} POD [--root-dir DIR]
 ${purpose}
   POD              name, namespace/name or uid
-  --root-dir DIR   the agent's root directory (default: that of "nodelet up" if it runs, else ${kubeletRoot})
-`;
+${rootDirUsage}`;
   return (args, io) =>
     reportingErrors(name, usage, io, async () => {
       const { pod, given, help } = readArgs(args, io);
@@ -33,16 +28,7 @@ ${purpose}
         return 0;
       }
       if (pod === undefined) throw new UsageError("which pod? Give its name");
-      const rootDir = given ?? (await defaultRoot());
-      const answer = await new LocalClient(join(rootDir, "nodelet.sock"))
-        .ledger(pod, io.signal)
-        .catch((error: unknown) => {
-          throw isNotThere(error)
-            ? new Error(
-                `no agent answers at ${join(rootDir, "nodelet.sock")}; is it running? Give its --root-dir if it is another`,
-              )
-            : error;
-        });
+      const answer = await askAgent(given, (client) => client.ledger(pod, io.signal));
       io.stdout.write(render(answer));
       return 0;
     });
@@ -72,13 +58,4 @@ function readArgs(args: readonly string[], io: CommandIo): LedgerArgs {
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError(messageOf(error), { cause: error });
   }
-}
-
-async function defaultRoot(): Promise<string> {
-  const { agentRoot } = layoutOf(defaultStateDir);
-  return (await isThere(join(agentRoot, "nodelet.sock"))) ? agentRoot : kubeletRoot;
-}
-
-function isNotThere(error: unknown): boolean {
-  return hasCode(error, "ENOENT", "ECONNREFUSED");
 }

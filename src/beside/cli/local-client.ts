@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import type { Pod, PodViewChange } from "../../ground/model/index.ts";
 import type { LedgerAnswer } from "./ledger-text.ts";
+import type { ShutdownPlanAnswer } from "./shutdown-text.ts";
 
 /** The agent answered, but not with what was asked for. */
 export class AgentAnswerError extends Error {
@@ -36,6 +37,17 @@ export class LocalClient {
   /** The record of what happened to one pod, by name, namespace/name or uid. */
   async ledger(pod: string, signal: AbortSignal): Promise<LedgerAnswer> {
     return JSON.parse(await this.#text(`/ledger?pod=${encodeURIComponent(pod)}`, signal));
+  }
+
+  /** What would happen if the machine were turned off now; undefined: the node is configured not to care. */
+  async shutdownPlan(signal: AbortSignal): Promise<ShutdownPlanAnswer | undefined> {
+    const path = "/plans/shutdown";
+    try {
+      return JSON.parse(await this.#text(path, signal));
+    } catch (error) {
+      if (error instanceof AgentAnswerError && error.status === 404) return undefined;
+      throw error;
+    }
   }
 
   /** All pods, then every change as it happens, until the signal aborts or the agent ends. */

@@ -16,6 +16,7 @@ export {
 export { readHugePageSizes, readHugePages } from "./huge-pages.ts";
 export { holdLockFile } from "./lock-file.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
+export { type LogindDoor, logindDoor } from "./logind/find.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { tuneOwnProcess } from "./process-limits.ts";

@@ -233,7 +233,7 @@ const resolveBeneath = 0x08;
 const longestSocketPath = 107;
 
 /** A sockaddr_un; an abstract name (`@x`) begins with a NUL byte and has no end marker. */
-function unixAddress(path: string): Buffer {
+export function unixAddress(path: string): Buffer {
   const isAbstract = path.startsWith("@");
   const name = Buffer.from(isAbstract ? `\0${path.slice(1)}` : `${path}\0`);
   if (name.length > longestSocketPath + 1) {

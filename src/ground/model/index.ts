@@ -24,6 +24,7 @@ export {
 } from "./cgroup-names.ts";
 export { containerHash, fnv1a32 } from "./container-hash.ts";
 export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
+export { beforeShutdown, endedByShutdown, withDisruption } from "./disruption.ts";
 export { podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";

@@ -6,6 +6,7 @@ export type RejectionReason =
   | "HostNamespaceForbidden"
   | "NodeAffinity"
   | "NodePorts"
+  | "NodeShutdown"
   | `OutOf${string}`
   | "PodOSNotSupported"
   | "PodOSSelectorNodeLabelDoesNotMatch"
@@ -101,4 +102,6 @@ type NodeEventReason =
   | "NodeReady"
   | "NodeSchedulable"
   | "Rebooted"
-  | "Starting";
+  | "Shutdown"
+  | "Starting"
+  | "SystemOOM";

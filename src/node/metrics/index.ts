@@ -16,6 +16,7 @@ import { VolumeMetrics } from "./volume-metrics.ts";
 export { showClientCertificate, showServingCertificate } from "./certificate-metrics.ts";
 export { showNodeState } from "./node-state.ts";
 export { showIdentity } from "./process-metrics.ts";
+export { ShutdownMetrics } from "./shutdown-metrics.ts";
 
 export class AgentMetrics {
   readonly figures: Figures;

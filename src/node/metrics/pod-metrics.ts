@@ -194,6 +194,7 @@ const knownReasons: ReadonlySet<string> = new Set([
   "NodeAffinity",
   "NodePorts",
   "NodeName",
+  "NodeShutdown",
   "NodeUnschedulable",
   "PodOSNotSupported",
   "PodOSSelectorNodeLabelDoesNotMatch",

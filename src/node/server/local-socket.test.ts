@@ -63,8 +63,9 @@ async function start(scope: TaskScope, views: LocalViews, path = join(directory,
   const clock = new FakeClock(1_000);
   const health = new HealthRegistry(clock);
   const logVerbosity = { verbosity: 2 };
+  const plans = { shutdown: () => ({ totalSeconds: 30 }) };
   const configz = () => ({ kubeletconfig: { port: 10250 } });
-  const server = new LocalSocketServer(path, { views, health, configz, logVerbosity, clock, log: silentLogger });
+  const server = new LocalSocketServer(path, { views, health, configz, logVerbosity, plans, clock, log: silentLogger });
   await server.listen();
   scope.spawn("local", (signal) => server.serve(signal));
   return { path, health, logVerbosity };
@@ -152,6 +153,12 @@ test("/healthz, /configz", async () => {
   assert.match(failed.text, /\[-\]runtime failed 0s ago: hangs/);
   assert.equal((await answer(path, "/healthz?exclude=runtime")).status, 200);
   assert.deepEqual(JSON.parse((await answer(path, "/configz")).text), { kubeletconfig: { port: 10250 } });
+});
+
+test("/plans/shutdown is what the agent would do", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods());
+  assert.deepEqual(JSON.parse((await answer(path, "/plans/shutdown")).text), { totalSeconds: 30 });
 });
 
 for (const [method, body, status, verbosity] of [

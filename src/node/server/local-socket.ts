@@ -1,5 +1,5 @@
 import { chmod, lstat, unlink } from "node:fs/promises";
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import type { Clock, Logger } from "../../ground/base/index.ts";
 import type { HealthRegistry } from "./health.ts";
@@ -7,7 +7,7 @@ import { healthzHandler } from "./healthz.ts";
 import { getOnly, type Handler, httpServer, listen, sendJson, sendText, serve } from "./http.ts";
 import { findPod, podList } from "./pod-views.ts";
 import { streamPods } from "./pod-watch.ts";
-import type { LocalViews, LogVerbosity } from "./ports.ts";
+import type { LocalViews, LogVerbosity, Plans } from "./ports.ts";
 import { setVerbosity } from "./verbosity.ts";
 
 export interface LocalSocketPorts {
@@ -16,6 +16,7 @@ export interface LocalSocketPorts {
   /** The body of /configz. */
   readonly configz: () => unknown;
   readonly logVerbosity: LogVerbosity;
+  readonly plans: Plans;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -104,8 +105,14 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
     ["/ledger", getOnly(ledger)],
     ["/healthz", getOnly((_request, url, response) => healthz(url.searchParams, response))],
     ["/configz", getOnly((_request, _url, response) => sendJson(response, ports.configz()))],
+    ["/plans/shutdown", getOnly((_request, _url, response) => sendPlan(response, ports.plans.shutdown()))],
     ["/debug/flags/v", (request, _url, response) => setVerbosity(request, response, ports.logVerbosity, ports.log)],
   ]);
+}
+
+function sendPlan(response: ServerResponse, plan: object | undefined): void {
+  if (plan === undefined) sendText(response, 404, "the node is not configured to do this\n");
+  else sendJson(response, plan);
 }
 
 const noLedger = { entries: [], dropped: 0, blocker: undefined };

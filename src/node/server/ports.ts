@@ -12,6 +12,11 @@ export interface LocalViews {
   ledger(uid: PodUid): LedgerView | undefined;
 }
 
+/** What the agent would do, as it would plan it now; undefined: it is configured not to. */
+export interface Plans {
+  shutdown(): object | undefined;
+}
+
 /** The verbosity of the log, which may change at run time. */
 export interface LogVerbosity {
   verbosity: number;

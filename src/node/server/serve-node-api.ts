@@ -16,7 +16,7 @@ import type { Figures } from "./figures.ts";
 import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
 import { metricMounts } from "./metrics/metric-mounts.ts";
-import type { LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
+import type { LocalViews, LogVerbosity, Plans, RuntimeViews } from "./ports.ts";
 import type { LazyStatistics } from "./stats/lazy-statistics.ts";
 import { statsService } from "./stats/stats-service.ts";
 import { LiveTls } from "./tls/live-tls.ts";
@@ -37,6 +37,8 @@ export interface NodeApiPorts {
   readonly commandLine: readonly string[];
   readonly facts: StatuszFacts;
   readonly logVerbosity: LogVerbosity;
+  /** For the local socket. */
+  readonly plans: Plans;
   readonly clock: Clock;
   readonly log: Logger;
 }

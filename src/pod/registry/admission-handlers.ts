@@ -93,6 +93,18 @@ export function appArmorHandler(isEnabled: boolean): AdmissionHandler {
   };
 }
 
+/**
+ * Refuses pods while the node is being turned off. One that only this node can run waits instead: it comes back with
+ * the node, and is not to be refused for good where the shutdown is called off.
+ */
+export function shutdownHandler(isShuttingDown: () => boolean): AdmissionHandler {
+  return (pod) => {
+    if (!isShuttingDown()) return admitted;
+    if (isStaticPod(pod)) return { type: "undecided", waitsFor: "the node, which is shutting down" };
+    return rejected("NodeShutdown", "Pod was rejected as the node is shutting down.");
+  };
+}
+
 /** Refuses what is meant for another operating system. */
 export const osHandler: AdmissionHandler = (pod) => {
   const os = pod.spec.os?.name;

@@ -5,6 +5,7 @@ export {
   groupsPolicyHandler,
   hostPortsHandler,
   osHandler,
+  shutdownHandler,
   sysctlHandler,
 } from "./admission-handlers.ts";
 export { hostNamespaceHandler } from "./admission-host-namespaces.ts";

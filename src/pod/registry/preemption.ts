@@ -1,12 +1,11 @@
 import { type Clock, type Logger, mapAtMost, type TaskScope, withDeadline } from "../../ground/base/index.ts";
 import {
-  apiTime,
   type IdentifiedPod,
   ownGraceSeconds,
-  type PodCondition,
   type PodStatus,
   type RecordPodEvent,
   uidOf,
+  withDisruption,
 } from "../../ground/model/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
 import type { RegistryPorts } from "./registry.ts";
@@ -58,15 +57,6 @@ export function preempter(parts: {
 }
 
 function asPreempted(status: PodStatus, now: number): PodStatus {
-  const type = "DisruptionTarget";
-  const before = status.conditions?.find((condition) => condition.type === type);
-  const target: PodCondition = {
-    type,
-    status: "True",
-    reason: "TerminationByKubelet",
-    message: "Pod was preempted by Kubelet to accommodate a critical pod.",
-    lastTransitionTime: before?.lastTransitionTime ?? apiTime(now),
-  };
-  const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
-  return { ...status, phase: "Failed", reason: "Preempting", message, conditions: [target, ...others] };
+  const disrupted = withDisruption(status, "Pod was preempted by Kubelet to accommodate a critical pod.", now);
+  return { ...disrupted, phase: "Failed", reason: "Preempting", message };
 }

@@ -86,6 +86,11 @@ export class ApiReports {
     });
   }
 
+  /** The API server has the pod's present status, or has nothing to show it by. */
+  isReported(uid: PodUid): boolean {
+    return this.#sender.isInStep(uid);
+  }
+
   /** The static pods that a mirror of this name may be of. */
   #wakeNamesakes(name: string): void {
     for (const pod of this.#ownPods()) if (isStaticPod(pod) && fullName(pod) === name) this.#sender.wake(uidOf(pod));

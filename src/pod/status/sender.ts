@@ -54,6 +54,13 @@ export class StatusSender {
     this.#workers.wake(uid);
   }
 
+  /** The API server has the pod's present status, or has no such pod. */
+  isInStep(uid: PodUid): boolean {
+    const api = this.#ports.apiPod(uid);
+    const status = this.#ports.status(uid);
+    return api === undefined || status === undefined || this.#patchOf(uid, api, status) === undefined;
+  }
+
   forget(uid: PodUid): void {
     this.#timers.get(uid)?.cancel();
     this.#timers.delete(uid);

@@ -1,5 +1,12 @@
 import type { LinkedSignal, Timer } from "../../ground/base/index.ts";
-import type { IdentifiedPod, PodUid, RetryReason } from "../../ground/model/index.ts";
+import {
+  beforeShutdown,
+  type IdentifiedPod,
+  isStaticPod,
+  type PodStatus,
+  type PodUid,
+  type RetryReason,
+} from "../../ground/model/index.ts";
 import type { WaitingReason } from "../status/index.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
 import {
@@ -62,7 +69,7 @@ interface WorkerRecords {
 
 export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts): PodWorker {
   const checkpoint = ports.checkpoints.load(uid);
-  if (checkpoint.status !== undefined) ports.statuses.restore(uid, checkpoint.status);
+  if (checkpoint.status !== undefined) ports.statuses.restore(uid, statusToGoOnFrom(pod, checkpoint.status));
   return {
     type: "pod",
     pod,
@@ -70,6 +77,11 @@ export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts
     state: newlyRunning,
     ...newRecords(uid, new CrashBackoff(ports.crashBackoff, checkpoint.crashBackoff), ports),
   };
+}
+
+/** The node that ended a static pod when it was turned off is back, and so is the pod; any other end stands. */
+function statusToGoOnFrom(pod: IdentifiedPod, saved: PodStatus): PodStatus {
+  return (isStaticPod(pod) ? beforeShutdown(saved) : undefined) ?? saved;
 }
 
 export function newOrphanWorker(

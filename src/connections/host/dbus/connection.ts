@@ -1,13 +1,17 @@
+import { closeSync } from "node:fs";
 import { type Clock, messageOf, onAbort, type Timer } from "../../../ground/base/index.ts";
 import { Authentication } from "./authentication.ts";
 import { BusCallError, BusLostError } from "./errors.ts";
 import { MessageStream } from "./message-stream.ts";
 import { encodeMessage, type ReceivedMessage } from "./messages.ts";
-import { type BusTransport, openSocket } from "./transport.ts";
+import { type BusTransport, type OpenTransport, openSocket } from "./transport.ts";
 import type { BusValue } from "./values.ts";
 
 /** To be let in takes the bus a moment; one that takes longer than this is not to be waited for. */
 const openTimeoutMs = 5_000;
+
+/** Nobody asks for more than one at a time. */
+const mostDescriptors = 16;
 
 export interface BusCall {
   /** A name on the bus; a direct connection has nobody else to name. */
@@ -22,6 +26,8 @@ export interface BusCall {
 export interface BusReply {
   readonly sender: string | undefined;
   readonly body: readonly BusValue[];
+  /** That came along; whoever called owns them now. */
+  readonly descriptors: readonly number[];
 }
 
 interface PendingCall {
@@ -41,6 +47,8 @@ export class BusConnection {
   readonly #pending = new Map<number, PendingCall>();
   readonly #signalListeners = new Set<(signal: ReceivedMessage) => void>();
   readonly #endListeners = new Set<(error: BusLostError) => void>();
+  /** In the order they came; each belongs to the next message that says it has any. */
+  readonly #descriptors: number[] = [];
   #lastSerial = 0;
   #ended: BusLostError | undefined;
 
@@ -50,9 +58,14 @@ export class BusConnection {
   }
 
   /** Connects to a unix socket and authenticates. The connection ends with `signal` at the latest. */
-  static async open(socketPath: string, clock: Clock, signal: AbortSignal): Promise<BusConnection> {
+  static async open(
+    socketPath: string,
+    clock: Clock,
+    signal: AbortSignal,
+    openTransport: OpenTransport = openSocket,
+  ): Promise<BusConnection> {
     signal.throwIfAborted();
-    const transport = openSocket(socketPath);
+    const transport = openTransport(socketPath);
     const connection = new BusConnection(transport, clock);
     const ending = onAbort(signal, () => connection.close("no longer needed"));
     connection.onEnd(() => ending[Symbol.dispose]());
@@ -106,6 +119,7 @@ export class BusConnection {
     const error = new BusLostError(why);
     this.#ended = error;
     this.#transport.close();
+    closeAll(this.#descriptors.splice(0));
     for (const { timer, reject } of this.#pending.values()) {
       timer.cancel();
       reject(error);
@@ -131,8 +145,10 @@ export class BusConnection {
       read(rest);
     });
     this.#transport.listen({
-      onBytes: (bytes) => {
+      onBytes: (bytes, descriptors) => {
+        this.#descriptors.push(...descriptors);
         try {
+          if (this.#descriptors.length > mostDescriptors) throw new Error("more descriptors than anybody asked for");
           if (isAuthenticated) read(bytes);
           else authentication.take(bytes);
         } catch (error) {
@@ -145,17 +161,20 @@ export class BusConnection {
   }
 
   #take(message: ReceivedMessage): void {
+    // Before anything is taken out of the queue: what is no answer ends the connection, which closes the rest.
+    const pending = message.type === "signal" ? undefined : this.#pending.get(message.replySerial ?? 0);
+    const body = pending === undefined ? [] : message.readBody();
+    const descriptors = this.#descriptors.splice(0, message.descriptors ?? 0);
+    if (pending === undefined || message.type !== "return") closeAll(descriptors);
     if (message.type === "signal") {
       for (const listener of this.#signalListeners) listener(message);
       return;
     }
-    const pending = this.#pending.get(message.replySerial ?? 0);
     // Calls of others to us, and answers to what we no longer wait for.
     if (message.type === "call" || pending === undefined) return;
-    const body = message.readBody();
     this.#pending.delete(message.replySerial ?? 0);
     pending.timer.cancel();
-    if (message.type === "return") pending.resolve({ sender: message.sender, body });
+    if (message.type === "return") pending.resolve({ sender: message.sender, body, descriptors });
     else {
       const text = typeof body[0] === "string" ? body[0] : "";
       pending.reject(new BusCallError(pending.member, message.errorName ?? "an error without a name", text));
@@ -168,4 +187,8 @@ export class BusConnection {
     while (this.#pending.has(this.#lastSerial));
     return this.#lastSerial;
   }
+}
+
+function closeAll(descriptors: readonly number[]): void {
+  for (const descriptor of descriptors) closeSync(descriptor);
 }

@@ -3,4 +3,5 @@ export { systemBusPath } from "./addresses.ts";
 export { BusConnection, type BusReply } from "./connection.ts";
 export { BusCallError, BusLostError } from "./errors.ts";
 export type { ReceivedMessage } from "./messages.ts";
+export type { OpenTransport, TransportListener } from "./transport.ts";
 export type { BusValue, BusVariant } from "./values.ts";

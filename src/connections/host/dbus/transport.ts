@@ -17,8 +17,11 @@ export interface TransportListener {
   readonly onEnd: (error: Error) => void;
 }
 
-/** A unix socket by its path; one that begins with NUL is abstract. Whoever waits for `opened` bounds the wait. */
-export function openSocket(path: string): BusTransport & { readonly opened: Promise<void> } {
+/** Whoever waits for `opened` bounds the wait. */
+export type OpenTransport = (path: string) => BusTransport & { readonly opened: Promise<void> };
+
+/** A unix socket by its path; one that begins with NUL is abstract. */
+export const openSocket: OpenTransport = (path) => {
   const socket = createConnection({ path });
   // An idle connection to the bus is no reason for the process to go on.
   socket.unref();
@@ -42,4 +45,4 @@ export function openSocket(path: string): BusTransport & { readonly opened: Prom
       socket.destroy();
     },
   };
-}
+};

@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import type { Recorders } from "../connections/kube/index.ts";
+import type { TaskScope } from "../ground/base/index.ts";
+import { isStaticPod, ownGraceSeconds, type PodUid, uidOf } from "../ground/model/index.ts";
+import { ShutdownMetrics } from "../node/metrics/index.ts";
+import {
+  GracefulShutdown,
+  type ShutdownProgress,
+  type ShutdownReport,
+  ShutdownStateFile,
+  shutdownGroups,
+} from "../node/shutdown/index.ts";
+import type { PodWorkers } from "../pod/workers/index.ts";
+import type { Cluster } from "./build-cluster.ts";
+import type { PodSight } from "./build-pod-sight.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Ends the pods in good time when the machine is turned off. */
+export interface ShutdownParts {
+  /** Resolves when it is known whether the machine is being turned off right now. */
+  start(scope: TaskScope): Promise<void>;
+  /** What would happen now; undefined: the node is configured to let it happen. */
+  report(): ShutdownReport | undefined;
+}
+
+export function buildShutdown(
+  base: Foundation,
+  parts: {
+    readonly progress: ShutdownProgress;
+    readonly sight: PodSight;
+    readonly workers: PodWorkers;
+    readonly events: Recorders;
+    readonly cluster: Cluster | undefined;
+    readonly isReported: ((uid: PodUid) => boolean) | undefined;
+  },
+): ShutdownParts {
+  const { config, clock, host, rootDir, process, metrics } = base;
+  const { progress, sight, workers, events, cluster } = parts;
+  const groups = shutdownGroups(config);
+  if (groups.length === 0) return { start: async () => {}, report: () => undefined };
+  const door = host.logind(process.environment["DBUS_SYSTEM_BUS_ADDRESS"]);
+  const shown = new ShutdownMetrics(metrics.figures.main);
+  const hasMetrics = config.gates.enabled("GracefulNodeShutdownBasedOnPodPriority");
+  const shutdown = new GracefulShutdown(groups, {
+    clock,
+    log: base.log.named("shutdown"),
+    progress,
+    state: new ShutdownStateFile(join(rootDir, "graceful_node_shutdown_state")),
+    logindAbsence: () => door.absence(),
+    openLogind: (signal) => door.open(clock, signal),
+    recordNodeEvent: events.node,
+    recordPodEvent: events.pod,
+    arePodsKnown: () => sight.arePodsKnown(),
+    activePods: () => sight.table.activePods(),
+    terminate: (uid, request) => workers.terminate(uid, request),
+    stepOf: (uid) => sight.table.stateOf(uid)?.step,
+    isReported: parts.isReported ?? (() => true),
+    isNodeReported: () => cluster === undefined || isShownUnready(cluster),
+    mayComeBack: isStaticPod,
+    bringBack(pod) {
+      // As if its manifest had been taken away and put back: one that has ended does not start again by itself.
+      workers.terminate(uidOf(pod), { cause: "deleted", graceSeconds: ownGraceSeconds(pod) });
+      workers.upsert(pod);
+    },
+    onState: (state) => {
+      if (hasMetrics) shown.show(state);
+    },
+  });
+  return { start: (scope) => shutdown.start(scope), report: () => shutdown.report() };
+}
+
+function isShownUnready({ own }: Cluster): boolean {
+  const ready = own.node?.status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status !== "True";
+}

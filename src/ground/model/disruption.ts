@@ -1,0 +1,39 @@
+import { apiTime } from "./api-time.ts";
+import type { PodCondition, PodStatus } from "./kube/gen/types.ts";
+
+const type = "DisruptionTarget";
+const byTheNode = "TerminationByKubelet";
+
+/** Says in a pod's conditions that the node itself ends it, and why. Controllers tell by it that the pod is not at fault. */
+export function withDisruption(status: PodStatus, message: string, now: number): PodStatus {
+  const before = status.conditions?.find((condition) => condition.type === type);
+  const target: PodCondition = {
+    type,
+    status: "True",
+    reason: byTheNode,
+    message,
+    lastTransitionTime: before?.lastTransitionTime ?? apiTime(now),
+  };
+  const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
+  return { ...status, conditions: [target, ...others] };
+}
+
+const shutdownReason = "Terminated";
+const shutdownMessage = "Pod was terminated in response to imminent node shutdown.";
+
+/** The status of a pod that ends because its node does. One that has done its work by then has not failed. */
+export function endedByShutdown(status: PodStatus, now: number): PodStatus {
+  const phase = status.phase === "Succeeded" ? "Succeeded" : "Failed";
+  return { ...withDisruption(status, shutdownMessage, now), phase, reason: shutdownReason, message: shutdownMessage };
+}
+
+/**
+ * The status that a static pod goes on from after its node was off: its source wants it as before, so nothing of that
+ * end is left but how its containers ended. Undefined: the pod ended for another reason, or did not.
+ */
+export function beforeShutdown(status: PodStatus): PodStatus | undefined {
+  if (status.reason !== shutdownReason || status.message !== shutdownMessage) return undefined;
+  const { reason: _reason, message: _message, ...rest } = status;
+  const conditions = (status.conditions ?? []).filter((condition) => condition.reason !== byTheNode);
+  return { ...rest, conditions, phase: "Running" };
+}

@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 const hour = 3_600_000;
 
 /** An API server that grants what is asked for, unless told otherwise. */
-function setUp(options: { grantedSeconds?: number; random?: number } = {}) {
+function setUp(options: { grantedSeconds?: number; random?: number; serverAheadMs?: number } = {}) {
   const clock = new FakeClock();
   const asked: TokenRequestSpec[] = [];
   const server = { failure: undefined as Error | undefined };
@@ -21,7 +21,7 @@ function setUp(options: { grantedSeconds?: number; random?: number } = {}) {
       asked.push(spec);
       if (server.failure !== undefined) throw server.failure;
       const seconds = options.grantedSeconds ?? spec.expirationSeconds ?? 0;
-      const expirationTimestamp = new Date(clock.now() + seconds * 1000).toISOString();
+      const expirationTimestamp = new Date(clock.now() + (options.serverAheadMs ?? 0) + seconds * 1000).toISOString();
       return {
         spec: { ...spec, expirationSeconds: seconds },
         status: { token: `token-${asked.length}`, expirationTimestamp },
@@ -105,4 +105,61 @@ test("nothing is kept of pods that are gone, nor for longer than it is good", as
   await clock.advance(2 * hour);
   await get({ boundObjectRef: { kind: "Pod", uid: "new" } });
   assert.equal(tokens.size, 1);
+});
+
+for (const serverAheadMs of [-30 * hour, -hour, hour, 30 * hour]) {
+  test(`the server's clock is ${serverAheadMs / hour} hours ahead of ours: each token is used for its time`, async () => {
+    const { clock, asked, get } = setUp({ serverAheadMs });
+    for (let use = 1; use <= 3; use++) {
+      const { token, refreshAt } = await get();
+      assert.equal(token, `token-${use}`);
+      assert.equal(refreshAt - clock.now(), 0.8 * hour);
+      await clock.advance(0.8 * hour - 1);
+      assert.equal((await get()).token, token);
+      await clock.advance(1);
+    }
+    assert.equal(asked.length, 3);
+  });
+}
+
+test("our clock is set: a token is renewed once too often at worst, and never too late", async () => {
+  const { clock, asked, get } = setUp();
+  await get();
+  clock.setBack(3 * hour);
+  assert.equal((await get()).refreshAt - clock.now(), 0.8 * hour);
+  await clock.advance(0.8 * hour);
+  assert.equal((await get()).token, "token-2");
+  clock.setBack(-5 * hour);
+  assert.equal((await get()).token, "token-3");
+  assert.equal((await get()).refreshAt - clock.now(), 0.8 * hour);
+  assert.equal(asked.length, 3);
+});
+
+test("a server that grants no time at all is not asked without a pause", async () => {
+  const { clock, get } = setUp({ grantedSeconds: 1e-9 });
+  assert.ok((await get()).refreshAt >= clock.now() + 10_000);
+});
+
+test("who stops asking does not take the token from another who asked for the same", async () => {
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const tokens = new TokenManager({
+    clock: new FakeClock(),
+    log: silentLogger,
+    random: () => 0,
+    request: async (_namespace, _account, spec, signal) => {
+      await answered;
+      signal.throwIfAborted();
+      return { spec, status: { token: "t", expirationTimestamp: new Date(hour).toISOString() } };
+    },
+  });
+  const leaving = new AbortController();
+  const left = assert.rejects(tokens.get("n", "a", { audiences: [] }, leaving.signal));
+  const stays = tokens.get("n", "a", { audiences: [] }, never);
+  leaving.abort();
+  await left;
+  answer();
+  assert.equal((await stays).token, "t");
 });

@@ -1,4 +1,4 @@
-import { type Clock, explain, type Logger } from "../../../ground/base/index.ts";
+import { type Clock, explain, type Logger, SharedWork } from "../../../ground/base/index.ts";
 import type { TokenRequest, TokenRequestSpec } from "../../../ground/model/index.ts";
 
 /** Port: asks the API server for a token of a service account. */
@@ -13,23 +13,28 @@ export interface ServiceAccountToken {
   readonly token: string;
   /** As the API server wrote it. */
   readonly expirationTimestamp: string;
-  /** When a holder should ask again: a fifth of the lifetime, or all beyond a day, before the end. */
+  /** When a holder should ask again, on this machine's clock: a fifth of the lifetime, or all beyond a day, before the end. */
   readonly refreshAt: number;
 }
 
 const longestUseMs = 24 * 60 * 60 * 1000;
 const jitterSeconds = 10;
+/** Whatever a server grants, it is not asked for the next token at once. */
+const shortestUseMs = 10_000;
 const collectEveryMs = 60_000;
 
-/** Tokens of service accounts, asked for once and renewed in time. */
+/**
+ * Tokens of service accounts, asked for once and renewed in time. How long one is good for counts from when it came: the
+ * server's clock may be hours away from ours, and a token that seems to have ended would be asked for without a pause.
+ */
 export class TokenManager {
   readonly #request: RequestToken | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #random: () => number;
   readonly #entries = new Map<string, Entry>();
-  readonly #asking = new Map<string, Promise<Entry>>();
-  #collectedAt = 0;
+  readonly #asking = new SharedWork<string, Entry>();
+  #collectedAt = Number.NEGATIVE_INFINITY;
 
   /** Without `request` there is no API server to ask. */
   constructor(options: {
@@ -63,20 +68,20 @@ export class TokenManager {
       spec.boundObjectRef ?? null,
     ]);
     const known = this.#entries.get(key);
-    const now = this.#clock.now();
-    if (known !== undefined && now < known.refreshAt) return known;
+    if (known !== undefined && this.#ageOf(known) < known.useMs) return this.#shown(known);
     try {
-      return await this.#ask(key, namespace, serviceAccount, spec, signal);
+      const ask = (shared: AbortSignal): Promise<Entry> => this.#ask(key, namespace, serviceAccount, spec, shared);
+      return this.#shown(await this.#asking.join(key, ask, signal));
     } catch (error) {
       signal.throwIfAborted();
       const about = `"${serviceAccount}"/"${namespace}"`;
       if (known === undefined) throw new Error(`failed to fetch token: ${explain(error)}`, { cause: error });
-      if (now >= known.expiresAt) {
+      if (this.#ageOf(known) >= known.lifetimeMs) {
         throw new Error(`token ${about} expired and refresh failed: ${explain(error)}`, { cause: error });
       }
       this.#log.error("Could not renew a token; the old one is still valid", error, { namespace, serviceAccount });
       // Tried again soon, but not by every caller at once.
-      return { ...known, refreshAt: now + jitterSeconds * 1000 };
+      return { ...this.#shown(known), refreshAt: this.#clock.now() + jitterSeconds * 1000 };
     }
   }
 
@@ -94,40 +99,45 @@ export class TokenManager {
   ): Promise<Entry> {
     const request = this.#request;
     if (request === undefined) throw new Error("cannot use TokenManager when kubelet is in standalone mode");
-    const running = this.#asking.get(key);
-    if (running !== undefined) return running;
-    const asking = (async (): Promise<Entry> => {
-      const { status, spec: granted } = await request(namespace, serviceAccount, spec, signal);
-      const expiresAt = Date.parse(status?.expirationTimestamp ?? "");
-      if (status === undefined || Number.isNaN(expiresAt)) {
-        throw new Error("the API server answered without a token and its expiry");
-      }
-      const lifetimeMs = (granted.expirationSeconds ?? spec.expirationSeconds ?? 3600) * 1000;
-      const jitterMs = Math.floor(this.#random() * jitterSeconds) * 1000;
-      const issuedAt = expiresAt - lifetimeMs;
-      const refreshAt = Math.min(issuedAt + longestUseMs, expiresAt - lifetimeMs * 0.2) - jitterMs;
-      const { token, expirationTimestamp } = status;
-      const entry = { token, expirationTimestamp, expiresAt, refreshAt, podUid: spec.boundObjectRef?.uid };
-      this.#entries.set(key, entry);
-      return entry;
-    })();
-    this.#asking.set(key, asking);
-    try {
-      return await asking;
-    } finally {
-      this.#asking.delete(key);
+    const { status, spec: granted } = await request(namespace, serviceAccount, spec, signal);
+    if (status === undefined || Number.isNaN(Date.parse(status.expirationTimestamp ?? ""))) {
+      throw new Error("the API server answered without a token and its expiry");
     }
+    const lifetimeMs = (granted.expirationSeconds ?? spec.expirationSeconds ?? 3600) * 1000;
+    const jitterMs = Math.floor(this.#random() * jitterSeconds) * 1000;
+    const entry: Entry = {
+      token: status.token,
+      expirationTimestamp: status.expirationTimestamp,
+      lifetimeMs,
+      useMs: Math.max(Math.min(longestUseMs, lifetimeMs * 0.8) - jitterMs, shortestUseMs),
+      cameAt: { wall: this.#clock.now(), monotonic: this.#clock.monotonic() },
+      podUid: spec.boundObjectRef?.uid,
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  #shown(entry: Entry): ServiceAccountToken {
+    const { token, expirationTimestamp, useMs } = entry;
+    return { token, expirationTimestamp, refreshAt: this.#clock.now() + Math.max(useMs - this.#ageOf(entry), 0) };
+  }
+
+  /** By the clock that counts more: one stands still while the machine sleeps, the other may be set back. */
+  #ageOf({ cameAt }: Entry): number {
+    return Math.max(this.#clock.monotonic() - cameAt.monotonic, this.#clock.now() - cameAt.wall);
   }
 
   #collect(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (now - this.#collectedAt < collectEveryMs) return;
     this.#collectedAt = now;
-    for (const [key, { expiresAt }] of this.#entries) if (expiresAt < now) this.#entries.delete(key);
+    for (const [key, entry] of this.#entries) if (this.#ageOf(entry) > entry.lifetimeMs) this.#entries.delete(key);
   }
 }
 
-interface Entry extends ServiceAccountToken {
-  readonly expiresAt: number;
+interface Entry extends Pick<ServiceAccountToken, "token" | "expirationTimestamp"> {
+  readonly lifetimeMs: number;
+  readonly useMs: number;
+  readonly cameAt: { readonly wall: number; readonly monotonic: number };
   readonly podUid: string | undefined;
 }

@@ -7,6 +7,8 @@ import type { FakeClock } from "./fake-clock.ts";
 export class FakeSigner {
   readonly orders: IssueOrder[] = [];
   lifetimeMs = 1_000_000;
+  /** How far its clock is behind. */
+  behindMs = 0;
   /** Undefined: it signs; an error: it refuses with that; "never": nobody decides. */
   answer: Error | "never" | undefined;
   /** Leaves out the names that the request asks for besides its subject. */
@@ -29,7 +31,7 @@ export class FakeSigner {
 
   /** Whole seconds, as certificates count. */
   async sign({ request, usages }: IssueOrder): Promise<string> {
-    const from = this.#clock.now();
+    const from = this.#clock.now() - this.behindMs;
     const validity = { from: new Date(from), to: new Date(from + this.lifetimeMs) };
     const use = usages.includes("server auth") ? "server" : "client";
     const authority = await this.#authority;

@@ -163,6 +163,27 @@ test("what has expired is not handed out, and another is asked for as a newcomer
   assert.ok(at.manager.current !== undefined);
 });
 
+for (const [what, behindMs] of [
+  ["due as soon as it comes", 950_000],
+  ["over before it comes", 2_000_000],
+] as const) {
+  test(`a certificate that is ${what}, for the server's clock is behind, is asked for again in good time`, async () => {
+    await using at = new Fixture();
+    at.random = 0;
+    at.signer.behindMs = behindMs;
+    await at.start();
+    for (const [index, seconds] of [2, 4, 8].entries()) {
+      await until("at.manager.renewErrors === index + 1", () => at.manager.renewErrors === index + 1);
+      await pass(at, seconds * 1_000 - 1);
+      assert.equal(at.orders, index + 1, `before ${seconds} s`);
+      await pass(at, 1);
+    }
+    at.signer.behindMs = 0;
+    await advanceUntil(at.clock, 16_000, () => at.manager.ttlSeconds() > 900);
+    assert.ok(at.manager.current !== undefined);
+  });
+}
+
 test("a borrowed certificate is used and replaced at once", async () => {
   await using at = new Fixture();
   const authority = await CertificateAuthority.create("authority");

@@ -192,6 +192,8 @@ export class CertificateManager implements CertificateFigures {
     }
     for (const listener of this.#listeners) listener();
     if (!covers(kept.facts, template)) throw new Error("the certificate does not name all that was asked for");
+    // The server's clock is behind ours, or it grants next to no time: the next try may be as vain, and is not made at once.
+    if (this.#waitMs(template) <= 0) throw new Error("the certificate is due for renewal as soon as it is issued");
   }
 
   async #noting(issuing: Promise<string>): Promise<string> {

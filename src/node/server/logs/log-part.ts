@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { hasCode } from "../../../ground/base/index.ts";
 import { type RotatedLog, rotatedLogs } from "../../../ground/model/index.ts";
@@ -45,7 +46,7 @@ export async function openChain(path: string): Promise<LogChain> {
   throw new Error(`the files of ${path} change too fast to be read`);
 }
 
-/** undefined: one of them is gone already. */
+/** undefined: one of them is gone already. What has the name of a file set aside but is none is left out. */
 async function openAll(path: string, rotated: readonly RotatedLog[]): Promise<readonly LogPart[] | undefined> {
   const parts: LogPart[] = [];
   try {
@@ -55,9 +56,10 @@ async function openAll(path: string, rotated: readonly RotatedLog[]): Promise<re
         await closeAll(parts);
         return undefined;
       }
-      parts.push(part);
+      if (part !== "no file") parts.push(part);
     }
     const live = await openIfThere(path, false);
+    if (live === "no file") throw new Error(`log file ${JSON.stringify(path)} is not a file`);
     if (live !== undefined) parts.push(live);
     return parts;
   } catch (error) {
@@ -84,7 +86,7 @@ export async function liveInode(path: string): Promise<number | undefined> {
   }
 }
 
-async function openIfThere(path: string, compressed: boolean): Promise<LogPart | undefined> {
+async function openIfThere(path: string, compressed: boolean): Promise<LogPart | "no file" | undefined> {
   let handle: FileHandle;
   try {
     handle = await openOwn(path);
@@ -92,7 +94,12 @@ async function openIfThere(path: string, compressed: boolean): Promise<LogPart |
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
-  const { ino, mtimeMs, ctimeMs, size } = await handle.stat();
+  const stats = await handle.stat();
+  if (!stats.isFile()) {
+    await handle.close();
+    return "no file";
+  }
+  const { ino, mtimeMs, ctimeMs, size } = stats;
   return { name: basename(path), handle, inode: ino, compressed, modifiedMs: mtimeMs, changedMs: ctimeMs, size };
 }
 
@@ -116,7 +123,9 @@ export async function* readPart(part: LogPart, from: number, to: number): AsyncG
   if (part.compressed) {
     // autoClose is off: who opened the part closes it.
     const packed = part.handle.createReadStream({ start: 0, autoClose: false });
-    for await (const chunk of packed.pipe(createGunzip())) yield chunk as Buffer;
+    // A disk that can't be read fails the first of the two, which nobody else listens to.
+    const unpacked = pipeline(packed, createGunzip(), () => {});
+    for await (const chunk of unpacked) yield chunk as Buffer;
     return;
   }
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(1, to - from)));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   renameSync,
@@ -10,6 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -18,6 +20,7 @@ import { ContainerLogWriter } from "../../../../test/support/log-writer.ts";
 import { until } from "../../../../test/support/until.ts";
 import { systemClock } from "../../../ground/base/index.ts";
 import { parseMoment } from "./line-time.ts";
+import { readPart } from "./log-part.ts";
 import { type ContainerLife, type LogRequest, readLog } from "./read-log.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-logs-"));
@@ -145,6 +148,34 @@ test("a log that is not there, or that is a link, is refused", async () => {
   writeFileSync(docker, '{"log":"hi\\n","stream":"stdout","time":"2026-01-02T03:04:05Z"}\n');
   symlinkSync(docker, join(dirname(path), "3.log"));
   assert.equal((await read(join(dirname(path), "3.log"))).toString(), "hi\n");
+});
+
+test("what has the name of a file set aside but is none is passed over", async () => {
+  const writer = newWriter();
+  writer.say(line("a"));
+  writer.close();
+  const stamp = "20260101-000000";
+  mkdirSync(`${writer.path}.${stamp}.gz`);
+  assert.equal(String(await read(writer.path)), "a\n");
+  const directoryAsLog = join(directory, "no-file.log");
+  mkdirSync(directoryAsLog);
+  await assert.rejects(read(directoryAsLog), /is not a file/);
+});
+
+test("a compressed part that the disk can't give fails the reading, and nothing else", async () => {
+  // Reading a directory fails as a broken disk does: after it was opened.
+  await using handle = await open(directory, "r");
+  const part = { name: "a.gz", handle, inode: 1, compressed: true, modifiedMs: 0, changedMs: 0, size: 1 };
+  await assert.rejects(async () => {
+    for await (const _ of readPart(part, 0, 1)) assert.fail("there is nothing to read");
+  }, /EISDIR/);
+});
+
+test("a log of zeros, as a loss of power may leave it, is refused before all of it is in memory", async () => {
+  const path = join(directory, "zeros.log");
+  writeFileSync(path, "");
+  truncateSync(path, 2 ** 36);
+  await assert.rejects(read(path), /unsupported log format/);
 });
 
 test("while the log has no file of its name, the one set aside is read", async () => {

@@ -215,7 +215,7 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
     reviews:
       cluster === undefined || inputs.cluster === undefined
         ? noReviews
-        : metrics.kube.reviews(inputs.cluster.parts.kubeReviews(cluster.clients.main), clock),
+        : metrics.kube.reviews(inputs.cluster.parts.kubeReviews(cluster.clients.reviews), clock),
     configz: process.configz,
     commandLine: process.commandLine,
     facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },

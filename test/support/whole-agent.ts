@@ -184,6 +184,7 @@ export class WholeAgent implements AsyncDisposable {
       clients: {
         main: client,
         events: client,
+        reviews: client,
         heartbeat: client,
         server: "10.0.0.1:6443",
         resetHeartbeat: () => {},

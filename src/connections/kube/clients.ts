@@ -57,12 +57,14 @@ interface OpenWay {
 }
 
 /**
- * The agent's three ways to the API server, so that neither work nor events can hold up the heartbeat. Heartbeats have
- * a connection of their own; events travel with the rest.
+ * The agent's ways to the API server, so that neither work nor events can hold up the heartbeat, and questions about
+ * those who ask the node hold up neither. Heartbeats have a connection of their own; the others travel together.
  */
 export class KubeClients implements Disposable {
   readonly main: KubeClient;
   readonly events: KubeClient;
+  /** Whose credentials these are, and what they may do: as often as strangers make us ask. */
+  readonly reviews: KubeClient;
   readonly heartbeat: KubeClient;
   readonly #ports: KubeClientsPorts;
   #way: OpenWay | undefined;
@@ -90,6 +92,7 @@ export class KubeClients implements Disposable {
     };
     this.main = client(({ common }) => common, settings.main, requestTimeoutMs);
     this.events = client(({ common }) => common, settings.events, requestTimeoutMs);
+    this.reviews = client(({ common }) => common, settings.main, requestTimeoutMs);
     this.heartbeat = client(({ vital }) => vital, "unlimited", settings.heartbeatTimeoutMs);
     if (access !== undefined) this.open(access, ports);
   }

@@ -34,7 +34,7 @@ export interface ApiConnection {
   /** Requests reject with NotJoinedError until the connection is open. */
   readonly clients: Pick<
     KubeClients,
-    "main" | "events" | "heartbeat" | "server" | "resetHeartbeat" | "replaceConnections"
+    "main" | "events" | "reviews" | "heartbeat" | "server" | "resetHeartbeat" | "replaceConnections"
   >;
   /** Of the client certificate; undefined when the agent does not manage it, or before the connection is open. */
   readonly certificate: CertificateFigures | undefined;

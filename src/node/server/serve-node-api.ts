@@ -10,7 +10,7 @@ import type { ApiMount } from "./api/router.ts";
 import type { StatuszFacts } from "./api/zpages.ts";
 import { AccessAuthorizer } from "./auth/access-authorizer.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
-import type { Reviews } from "./auth/reviews.ts";
+import { PatientReviews, type Reviews } from "./auth/reviews.ts";
 import { TokenAuthenticator } from "./auth/token-authenticator.ts";
 import type { Figures } from "./figures.ts";
 import type { HealthRegistry } from "./health.ts";
@@ -136,8 +136,8 @@ async function certificateFiles(
 
 function gatekeeper({ kubelet, gates, nodeName }: AgentConfig, ports: NodeApiPorts): Gatekeeper {
   const { authentication, authorization } = kubelet;
-  const { reviews, clock, log } = ports;
-  const { random } = Math;
+  const { clock, log } = ports;
+  const reviews = new PatientReviews({ reviews: ports.reviews, clock, random: Math.random });
   const { cacheAuthorizedTTLMs: allowedTtlMs, cacheUnauthorizedTTLMs: deniedTtlMs } = authorization.webhook;
   const certificates = authentication.x509.clientCAFile !== "";
   const allowAnonymous = authentication.anonymous.enabled;
@@ -146,13 +146,13 @@ function gatekeeper({ kubelet, gates, nodeName }: AgentConfig, ports: NodeApiPor
   }
   return new Gatekeeper({
     tokens: authentication.webhook.enabled
-      ? new TokenAuthenticator(authentication.webhook.cacheTTLMs, { reviews, clock, random })
+      ? new TokenAuthenticator(authentication.webhook.cacheTTLMs, reviews, clock)
       : undefined,
     certificates,
     allowAnonymous,
     access:
       authorization.mode === "Webhook"
-        ? new AccessAuthorizer({ nodeName, allowedTtlMs, deniedTtlMs }, { reviews, clock, random })
+        ? new AccessAuthorizer({ nodeName, allowedTtlMs, deniedTtlMs }, reviews, clock)
         : undefined,
     grain: gates.enabled("KubeletFineGrainedAuthz") ? "fine" : "coarse",
     clock,

@@ -15,7 +15,7 @@ import { figureMounts } from "../serve-node-api.ts";
 import { AccessAuthorizer } from "./access-authorizer.ts";
 import type { AuthorizationGrain } from "./attributes.ts";
 import { Gatekeeper } from "./gatekeeper.ts";
-import type { Reviews } from "./reviews.ts";
+import { PatientReviews, type Reviews } from "./reviews.ts";
 import { TokenAuthenticator } from "./token-authenticator.ts";
 
 let authority: CertificateAuthority;
@@ -71,13 +71,13 @@ interface Setting {
 
 async function start(setting: Setting = {}) {
   const { reviews = new FakeReviews(), clientCa = true, mode = "Webhook", webhook = true } = setting;
-  const ports = { reviews, clock: systemClock, random: Math.random };
+  const asked = new PatientReviews({ reviews, clock: systemClock, random: Math.random });
   const access = { nodeName: "n1", allowedTtlMs: 300_000, deniedTtlMs: 30_000 };
   const gate = new Gatekeeper({
-    tokens: webhook ? new TokenAuthenticator(120_000, ports) : undefined,
+    tokens: webhook ? new TokenAuthenticator(120_000, asked, systemClock) : undefined,
     certificates: clientCa,
     allowAnonymous: setting.anonymous ?? false,
-    access: mode === "Webhook" ? new AccessAuthorizer(access, ports) : undefined,
+    access: mode === "Webhook" ? new AccessAuthorizer(access, asked, systemClock) : undefined,
     grain: setting.grain ?? "fine",
     clock: systemClock,
     log: silentLogger,

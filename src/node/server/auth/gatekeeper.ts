@@ -5,15 +5,18 @@ import { type AuthorizationGrain, attributesOf } from "./attributes.ts";
 import { bearerToken } from "./bearer.ts";
 import { certificateVerdict } from "./client-certificate.ts";
 import { anonymous, type Identity } from "./identity.ts";
+import { TooManyQuestionsError } from "./reviews.ts";
 
 export interface GatekeeperParts {
   /** undefined: tokens prove nothing here. */
-  readonly tokens: { authenticate(token: string): Promise<Identity | undefined> } | undefined;
+  readonly tokens: { authenticate(token: string, from: string): Promise<Identity | undefined> } | undefined;
   /** Whether client certificates are looked at. */
   readonly certificates: boolean;
   readonly allowAnonymous: boolean;
   /** undefined: whoever is known may do all. */
-  readonly access: { isAllowed(identity: Identity, verb: string, subresource: string): Promise<boolean> } | undefined;
+  readonly access:
+    | { isAllowed(identity: Identity, verb: string, subresource: string, from: string): Promise<boolean> }
+    | undefined;
   readonly grain: AuthorizationGrain;
   readonly clock: Clock;
   readonly log: Logger;
@@ -30,7 +33,7 @@ export class Gatekeeper implements Gate {
   async refuse(request: IncomingMessage, path: string): Promise<Refusal | undefined> {
     const identity = await this.#identify(request);
     if (identity === undefined) return { status: 401, text: "Unauthorized" };
-    return await this.#forbid(identity, request.method ?? "", path);
+    return await this.#forbid(identity, request, path);
   }
 
   /** The first proof that holds counts. A proof that does not is never taken for having shown none. */
@@ -51,11 +54,12 @@ export class Gatekeeper implements Gate {
       if (bearer.type === "invalid") fail(bearer.why);
       else if (bearer.type === "token") {
         try {
-          const identity = await tokens.authenticate(bearer.token);
+          const identity = await tokens.authenticate(bearer.token, addressOf(request));
           if (identity !== undefined) return identity;
           fail("invalid bearer token");
         } catch (error) {
-          log.error("Unable to authenticate the request", error);
+          if (error instanceof TooManyQuestionsError) fail(error.message);
+          else log.error("Unable to authenticate the request", error);
           hasFailed = true;
         }
       }
@@ -63,20 +67,25 @@ export class Gatekeeper implements Gate {
     return allowAnonymous && !hasFailed ? anonymous : undefined;
   }
 
-  async #forbid(identity: Identity, method: string, path: string): Promise<Refusal | undefined> {
+  async #forbid(identity: Identity, request: IncomingMessage, path: string): Promise<Refusal | undefined> {
     const { access, grain, log } = this.#parts;
     if (access === undefined) return undefined;
-    const { verb, subresources } = attributesOf(method, path, grain);
+    const { verb, subresources } = attributesOf(request.method ?? "", path, grain);
     const who = `user=${identity.name}, verb=${verb}, resource=nodes`;
     for (const subresource of subresources) {
       try {
-        if (await access.isAllowed(identity, verb, subresource)) return undefined;
+        if (await access.isAllowed(identity, verb, subresource, addressOf(request))) return undefined;
       } catch (error) {
         const text = `Authorization error (${who}, subresource=${subresource})`;
-        log.error(text, explain(error));
+        if (error instanceof TooManyQuestionsError) log.debug(2, text, { why: error.message });
+        else log.error(text, explain(error));
         return { status: 500, text };
       }
     }
     return { status: 403, text: `Forbidden (${who}, subresource(s)=[${subresources.join(" ")}])\n` };
   }
+}
+
+function addressOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? "";
 }

@@ -256,3 +256,19 @@ test("a thousand events may wait, more are dropped", async () => {
   assert.equal(server.events.size, 1_000);
   assert.equal(server.events.has([...server.events.keys()].find((key) => key.startsWith("shop/p999.")) ?? ""), true);
 });
+
+test("while the server is away, an object that says too much leaves room for the others", async () => {
+  await using world = start();
+  const { clock, server, recorder } = world;
+  server.trouble = () => new Error("connect ECONNREFUSED");
+  for (let count = 0; count < 2_000; count++) recorder.pod(pod, { ...started, message: `try ${count}` });
+  recorder.pod({ ...pod, metadata: { ...pod.metadata, name: "db", uid: "u2" } }, { ...started, message: "heard" });
+  await clock.advance(0);
+  server.trouble = undefined;
+  await clock.advance(10_000);
+  await settle(100);
+  assert.equal(server.lines.at(-1), "Started x1: heard");
+  assert.equal(recorder.waiting, 0);
+  for (let count = 0; count < 50; count++) recorder.pod(pod, started);
+  assert.equal(recorder.waiting, 50, "what was delivered makes room");
+});

@@ -15,6 +15,8 @@ export interface EventRecorderPorts {
 }
 
 const longestQueue = 1_000;
+/** Of one object: the server takes 25 of each type at once, so that more would not be sent anyway. */
+const mostOfOne = 50;
 const mostTries = 12;
 const retryMs = 10_000;
 
@@ -28,6 +30,8 @@ export class EventRecorder {
   readonly #ports: EventRecorderPorts;
   readonly #correlator: EventCorrelator;
   readonly #queue: { readonly event: Event; readonly nanos: bigint }[] = [];
+  /** How many of each object are in the queue: one that fails without end must not take the place of all others. */
+  readonly #waitingOf = new Map<string, number>();
   #wake: (() => void) | undefined;
   #dropped = 0;
   #lastNanos = 0n;
@@ -46,7 +50,7 @@ export class EventRecorder {
   async run(signal: AbortSignal): Promise<void> {
     using _ = onAbort(signal, () => this.#wake?.());
     while (!signal.aborted) {
-      const next = this.#queue.shift();
+      const next = this.#take();
       if (next !== undefined) await this.#deliver(next, signal);
       else {
         await new Promise<void>((resolve) => {
@@ -61,14 +65,28 @@ export class EventRecorder {
     const { type, reason, message, fieldPath = "" } = event;
     const object = reference.namespace === undefined ? reference.name : `${reference.namespace}/${reference.name}`;
     log.debug(3, "Event occurred", { object, fieldPath, kind: reference.kind, type, reason, message });
-    if (this.#queue.length >= longestQueue) {
-      if (this.#dropped++ === 0)
-        log.warn("Too many events wait to be sent; dropping new ones", { waiting: longestQueue });
+    const about = keyOf(reference);
+    const waiting = this.#waitingOf.get(about) ?? 0;
+    if (this.#queue.length >= longestQueue || waiting >= mostOfOne) {
+      if (this.#dropped++ === 0) {
+        log.warn("Too many events wait to be sent; dropping new ones", { waiting: this.#queue.length, object });
+      }
       return;
     }
+    this.#waitingOf.set(about, waiting + 1);
     const nanos = this.#nextNanos();
     this.#queue.push({ event: eventObject(this.#source, reference, event, nanos), nanos });
     this.#wake?.();
+  }
+
+  #take(): { readonly event: Event; readonly nanos: bigint } | undefined {
+    const next = this.#queue.shift();
+    if (next === undefined) return undefined;
+    const about = keyOf(next.event.involvedObject);
+    const left = (this.#waitingOf.get(about) ?? 1) - 1;
+    if (left === 0) this.#waitingOf.delete(about);
+    else this.#waitingOf.set(about, left);
+    return next;
   }
 
   /** The time names the event, so no two may have the same. */
@@ -122,4 +140,8 @@ export class EventRecorder {
     }
     return client.create(resources.events, { namespace }, event, signal);
   }
+}
+
+function keyOf({ kind, namespace, name, uid }: ObjectReference): string {
+  return JSON.stringify([kind, namespace, name, uid]);
 }

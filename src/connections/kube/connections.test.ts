@@ -4,6 +4,7 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { openDescriptors } from "../../../test/fuzz/leaks.ts";
 import { ApiStandIn } from "../../../test/support/api-stand-in.ts";
 import { advanceUntil, ClientLab, never, openPromise, realTime } from "../../../test/support/client-lab.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
@@ -160,6 +161,35 @@ describe("connections", () => {
     proxy.flow();
     await clients.main.get(resources.nodes, { name: "n" }, {}, never);
   });
+
+  for (const [what, isIdle] of [
+    ["an idle connection", true],
+    ["one whose last answer comes later", false],
+  ] as const) {
+    test(`after the server's goodbye ${what} goes, whether or not the server closes it too`, async () => {
+      const clock = new FakeClock();
+      await using server = await lab.server();
+      await using proxy = await startPassThrough(server.port);
+      using clients = await lab.clients(`https://127.0.0.1:${proxy.port}`, { clock });
+      const held = openPromise();
+      server.script = ({ path }, reply) => {
+        if (path.endsWith("/held")) void held.promise.then(() => reply.json({}));
+        else reply.json({});
+      };
+      await clients.main.get(resources.nodes, { name: "n" }, {}, never);
+      const last = isIdle ? undefined : clients.main.get(resources.nodes, { name: "held" }, {}, never);
+      await until("it was asked", () => server.seen.length === (isIdle ? 1 : 2));
+      const connected = openDescriptors();
+      proxy.swallowEnds();
+      server.sayGoaway();
+      await realTime(20);
+      held.resolve();
+      await last;
+      await advanceUntil(clock, 1_000, () => openDescriptors() < connected);
+      assert.ok(clock.monotonic() <= 10_000);
+      await clients.main.get(resources.nodes, { name: "n" }, {}, never);
+    });
+  }
 
   test("pings keep a quiet connection that lives", async () => {
     const clock = new FakeClock();
@@ -348,15 +378,17 @@ describe("who we are", () => {
 async function startPassThrough(target: number) {
   const sockets = new Set<Socket>();
   let stalled = false;
+  let passesEnds = true;
   const { connect } = await import("node:net");
-  const server = createServer((near) => {
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect(target, "127.0.0.1");
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(from);
-      from.on("error", () => {}).on("close", () => to.destroy());
+      from.on("error", () => {}).on("close", () => passesEnds && to.destroy());
+      from.on("end", () => passesEnds && from.end());
       from.on("data", (data) => {
         if (!stalled) to.write(data);
       });
@@ -368,6 +400,10 @@ async function startPassThrough(target: number) {
     port: typeof address === "object" && address !== null ? address.port : 0,
     stall: () => {
       stalled = true;
+    },
+    /** From now on nobody hears of the end of the other's direction. */
+    swallowEnds: () => {
+      passesEnds = false;
     },
     flow: () => {
       stalled = false;

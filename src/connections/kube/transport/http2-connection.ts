@@ -13,6 +13,8 @@ export interface Http2Settings {
 // Node's 64 KiB would stop a long list at every round trip; a reader that falls behind still holds back its stream.
 const streamWindow = 1024 * 1024;
 const connectionWindow = 16 * 1024 * 1024;
+/** How long a peer has to close its end of a connection that nobody uses any more. */
+const farewellMs = 5_000;
 
 /** One HTTP/2 session; notices by itself when its peer has gone silent. */
 export class Http2Connection implements Connection {
@@ -46,6 +48,7 @@ export class Http2Connection implements Connection {
     });
     this.#session.on("goaway", () => {
       this.#state = nextHttp2State(this.#state, { type: "retire" });
+      if (this.#streams.size === 0) this.#closeSession();
     });
     this.#session.on("close", () => this.#timer?.cancel());
     this.#armPing(settings.pingAfterMs);
@@ -135,9 +138,14 @@ export class Http2Connection implements Connection {
     destroySession(this.#session, this.#socket, reason);
   }
 
-  /** Lets what is under way end; like `destroySession`, out of the session's own callbacks. */
+  /** Says goodbye; like `destroySession`, out of the session's own callbacks, and with a peer that may never answer. */
   #closeSession(): void {
-    setImmediate(() => this.#session.close());
+    setImmediate(() => {
+      this.#session.close();
+      if (this.#socket.closed) return;
+      const timer = this.#clock.after(farewellMs, () => this.#socket.destroy());
+      this.#socket.once("close", () => timer.cancel());
+    });
   }
 
   readonly #onData = (): void => this.#heard();

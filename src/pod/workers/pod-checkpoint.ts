@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { hasCode, type Logger, saveFile } from "../../ground/base/index.ts";
 import { isTerminalPhase, type PodStatus, type PodUid } from "../../ground/model/index.ts";
@@ -61,13 +61,13 @@ export class PodCheckpointFiles implements PodCheckpointPort {
     if (this.#newest.get(uid) !== text) return;
     const path = this.#path(uid);
     try {
-      await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-      if (over) await saveFile(path, text, 0o600);
-      else {
+      if (over) {
+        await makeDirectoryOf(path);
+        await saveFile(path, text, 0o600);
+      } else {
         // An agent that dies leaves it whole. A loss of power may take it back until it is synced, which no status
         // waits for.
-        await writeFile(`${path}.new`, text, { mode: 0o600 });
-        await rename(`${path}.new`, path);
+        await replaceQuickly(path, text);
         this.#sync.changed(path);
       }
     } catch (error) {
@@ -81,6 +81,33 @@ export class PodCheckpointFiles implements PodCheckpointPort {
   #path(uid: PodUid): string {
     return join(this.#podsDir, uid, "nodelet.json");
   }
+}
+
+/** In as few steps as can be: every status waits for them, and on a busy machine each step waits for its turn. */
+async function replaceQuickly(path: string, text: string): Promise<void> {
+  const unfinished = `${path}.new`;
+  const file = await openToWrite(unfinished);
+  try {
+    await file.writeFile(text);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  await Promise.all([rename(unfinished, path), file.close()]);
+}
+
+async function openToWrite(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "w", 0o600);
+  } catch (error) {
+    if (!hasCode(error, "ENOENT")) throw error;
+    await makeDirectoryOf(path);
+    return await open(path, "w", 0o600);
+  }
+}
+
+async function makeDirectoryOf(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o750 });
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   type JudgingNode,
   nodeFitHandler,
   osHandler,
+  podLevelHandler,
   shutdownHandler,
   sysctlHandler,
 } from "../pod/registry/index.ts";
@@ -39,6 +40,7 @@ export function buildAdmission(
       : [nodeFitHandler({ node: () => judgingNode(known), allocatable: () => resources.allocatable() })]),
     hostPortsHandler,
     appArmorHandler(appArmorEnabled),
+    podLevelHandler(config.gates.enabled("PodLevelResources")),
     osHandler,
     groupsPolicyHandler(() => supportsStrictGroups(runtimeStatus)),
     shutdownHandler(parts.isShuttingDown),

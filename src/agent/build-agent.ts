@@ -147,6 +147,8 @@ function resizeSettings({ config }: Foundation, { context, resources }: NodePart
   const { gates, kubelet } = config;
   return {
     isEnabled: gates.enabled("InPlacePodVerticalScaling"),
+    ofPods: gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
+    ofInitContainers: gates.enabled("InPlacePodVerticalScalingInitContainers"),
     pinsCpus: kubelet.cpuManagerPolicy === "static",
     pinsMemory: kubelet.memoryManagerPolicy === "Static",
     mayUseSwap: (pod, container) => swapBytes(pod, container, context) > 0n,

@@ -1,5 +1,5 @@
 import { reservedResources } from "../ground/config/index.ts";
-import { amountsOf } from "../ground/model/index.ts";
+import { amountsOf, uidOf } from "../ground/model/index.ts";
 import { type NodeAllocatableSettings, NodeCgroups } from "../pod/resources/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import { hasWhatWasPromised } from "../pod/workers/index.ts";
@@ -31,7 +31,10 @@ export function buildCgroups(base: Foundation, context: NodeContext, sight: PodS
       naming: () => context.cgroups,
       activePods: () => sight.table.activePods(),
       arePodsKnown: sight.arePodsKnown,
-      isSettled: (pod) => hasWhatWasPromised(pod, sight.actuations),
+      isSettled: (pod) => {
+        const uid = uidOf(pod);
+        return hasWhatWasPromised(pod, sight.observer.latest(uid), sight.actuations.givenTo(uid));
+      },
       podsToKeep: sight.podsToKeep,
     },
   );

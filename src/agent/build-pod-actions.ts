@@ -87,7 +87,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     },
     killAfterFailedHook: killAfterFailedHook(observer, killer),
     removeContainer: (container, signal) => removal.remove(container, signal),
-    noteResources: (uid, name, resources) => sight.actuations.note(uid, name, resources),
+    noteResources: (pod, name, resources) => sight.actuations.note(pod, name, resources),
     onStart: parts.metrics.runtime.onStart,
     legacyLogs: logs,
   });
@@ -103,12 +103,14 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
   };
 }
 
-function buildResizer({ runtime, context, sight, cgroups, scope }: PodEngineParts): Resizer {
+function buildResizer({ runtime, context, sight, cgroups, scope, resizeSettings }: PodEngineParts): Resizer {
   const { allocations, actuations, wanted, observer } = sight;
   return new Resizer({
     allocations,
     actuations,
     pending: (uid) => wanted.resizes.get(uid),
+    accepted: wanted.acceptedResizes,
+    tellsOfPods: resizeSettings.ofPods,
     // They are made when the agent starts.
     cgroups: {
       raise: (pod, resource) => cgroups.pods.raise(pod, resource),
@@ -116,6 +118,7 @@ function buildResizer({ runtime, context, sight, cgroups, scope }: PodEnginePart
       follow: (pod) => cgroups.pods.follow(pod),
       memoryLimit: (pod) => cgroups.pods.memoryLimit(pod),
       memoryUsage: (pod) => cgroups.pods.memoryUsage(pod),
+      resources: (pod) => cgroups.pods.resources(pod),
     },
     containers: new ContainerUpdates(runtime, context),
     sandboxOf: (uid) => observer.latest(uid)?.sandboxes[0]?.id,

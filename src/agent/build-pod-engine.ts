@@ -1,4 +1,4 @@
-import { type Clock, CollectorLoop, type TaskScope } from "../ground/base/index.ts";
+import { CollectorLoop, type TaskScope } from "../ground/base/index.ts";
 import { containerHash, type PodUid, uidOf } from "../ground/model/index.ts";
 import { showNodeState } from "../node/metrics/index.ts";
 import { PodIntake, PodRegistry, preempter } from "../pod/registry/index.ts";
@@ -38,6 +38,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
       const isKnown = (uid: PodUid): boolean => sight.wanted.has(uid) || table.has(uid);
       sight.allocations.retain(isKnown);
       sight.actuations.retain(isKnown);
+      registry.podsKnown();
       parts.onPodsKnown();
     },
   });
@@ -150,17 +151,18 @@ function buildWorkers(parts: PodEngineParts, actions: PodActions): PodWorkers {
     startSlots: settings.startSlots,
     isListed: (uid) => wanted.has(uid),
     probes: actions.podProbes,
-    metrics: workerMetrics(metrics, clock),
+    metrics: workerMetrics(metrics),
   });
 }
 
-function workerMetrics({ pods, resizes }: PodEngineParts["metrics"], clock: Clock): WorkerMetrics {
+function workerMetrics({ pods, resizes }: PodEngineParts["metrics"]): WorkerMetrics {
   return {
     began: (pod, waitedMs) => pods.began(pod, waitedMs),
     synced: (operation, durationMs) => pods.synced(operation, durationMs),
     orphaned: () => pods.orphaned(),
     restarted: (pod) => pods.restarted(pod),
-    resizing: (uid, isUnderWay) => resizes.onProgress(uid, isUnderWay, clock.monotonic()),
+    resizing: (uid, isUnderWay) => resizes.onProgress(uid, isUnderWay),
+    resized: (isDone, durationMs) => resizes.onTried(isDone, durationMs),
   };
 }
 
@@ -177,6 +179,7 @@ function buildRegistry(
     workers,
     admission: parts.admission,
     allocations: sight.allocations,
+    believeGiven: (pod) => sight.actuations.believe(pod),
     resizeSettings: parts.resizeSettings,
     resizeMetrics: metrics.resizes,
     log,
@@ -184,6 +187,7 @@ function buildRegistry(
     recordEvent: recordPodEvent,
     clock,
     isRuntimeKnown: sight.isRuntimeKnown,
+    arePodsKnown: sight.arePodsKnown,
     mayStop: ({ sandboxes }) => mux.allReadyFor(sandboxes[0]?.podSource),
     wasHere: (uid) => actions.checkpoints.load(uid).status !== undefined,
     preempt: preempter({

@@ -40,7 +40,13 @@ test("the status of a pod whose many containers all wait, or have all ended", as
         terminationText: () => "",
         node: { runtimeName: "containerd", hostIPs: [] },
         now: 0,
-        resize: { pending: undefined, givenTo: () => undefined, error: undefined },
+        resize: {
+          pending: undefined,
+          accepted: undefined,
+          given: { to: () => undefined, toPod: () => undefined },
+          podLevel: undefined,
+          error: undefined,
+        },
         tornDown: false,
         sandboxReady: true,
       });

@@ -91,9 +91,13 @@ describe("in place", () => {
     assert.deepEqual(resources, both({ cpu: "500m", memory: "128Mi" }));
     assert.deepEqual(allocatedResources, { cpu: "500m", memory: "128Mi" });
     assert.deepEqual(conditions(node), []);
-    assert.match(
-      node.events.find((event) => event.includes("ResizeCompleted")) ?? "",
-      /Pod resize completed: \{"initContainers":\[\],"containers":\[\{"name":"main","resources":\{/,
+    const now = JSON.stringify({ name: "main", resources: both({ cpu: "500m", memory: "128Mi" }) });
+    assert.deepEqual(
+      node.events.filter((event) => event.includes("Resize")),
+      ["started", "completed"].map(
+        (what) =>
+          `web Resize${what === "started" ? "Started" : "Completed"}: Pod resize ${what}: {"containers":[${now}],"generation":2}`,
+      ),
     );
   });
 
@@ -114,7 +118,7 @@ describe("in place", () => {
     );
   });
 
-  test("a sidecar is resized as a regular container is; an init container keeps what it began with", async () => {
+  test("a sidecar is resized as a regular container is", async () => {
     await using node = await start();
     const asking = (cpu: string, generation: number): IdentifiedPod =>
       pod([container("main", both({ cpu }))], generation, {
@@ -135,6 +139,7 @@ describe("in place", () => {
     await node.want(pod([container("main", both({ cpu: "2" }))], 2));
     await node.advance(1_000);
     const [pending] = conditions(node);
+    assert.equal(node.events.filter((event) => event.startsWith("web ResizeInfeasible")).length, 1);
     assert.deepEqual(
       [pending?.type, pending?.reason, pending?.message, pending?.observedGeneration],
       ["PodResizePending", "Infeasible", "Node didn't have enough capacity: cpu, requested: 2000, capacity: 1000", 2],
@@ -216,12 +221,17 @@ describe("when there is no room", () => {
 
   test("a restart of the agent keeps what was promised, and goes on waiting", async () => {
     await using node = await start({ handlers: [twoCpus] });
-    await node.want(asking("a", "1500m", 1), asking("b", "500m", 1));
+    // It is the first that the next life of the agent hears of: a place that looks free then is not.
+    await node.want(asking("b", "500m", 1), asking("a", "1500m", 1));
     await node.until("they run", () => node.running().length === 2);
     await node.want(asking("b", "1000m", 2));
     await node.advance(1_000);
+    node.intend({ ...asking("b", "1000m", 2), status: node.status("b") });
     await node.restart();
     await node.until("it is looked at", () => conditions(node, "b")[0]?.reason === "Deferred");
+    await node.advance(1_000);
+    assert.equal(conditions(node, "b")[0]?.reason, "Deferred");
+    assert.equal(node.events.filter((event) => event.startsWith("b ResizeDeferred")).length, 1, "users know already");
     assert.equal(node.running().length, 2);
     assert.equal(node.container("b", "b").resources?.requests?.["cpu"], "500m");
     await node.drop("a");
@@ -261,6 +271,7 @@ describe("whatever happens meanwhile", () => {
     await node.until("it runs again", () => node.container("web", "main").restartCount === before + 1);
     assert.deepEqual(given(node, "main"), { shares: 307, quota: 30_000, memory: 0 });
     assert.deepEqual(watched(node), [], "nothing ran that could be changed");
+    assert.ok(node.events.some((event) => event.startsWith("web ResizeCompleted")));
   });
 
   test("a runtime that refuses is asked again, and the pod says why", async () => {
@@ -276,6 +287,8 @@ describe("whatever happens meanwhile", () => {
     await node.until("it is said", () => conditions(node)[0]?.reason === "Error");
     assert.match(conditions(node)[0]?.message ?? "", /not today/);
     await node.until("it is done", () => conditions(node).length === 0);
+    const told = node.events.filter((event) => event.includes("Resize")).map((event) => event.split(" ")[1]);
+    assert.deepEqual(told, ["ResizeStarted:", "ResizeError:", "ResizeCompleted:"]);
     assert.deepEqual(node.container("web", "main").resources, both({ cpu: "300m" }));
     assert.equal(node.container("web", "main").restartCount, 0);
   });
@@ -340,6 +353,27 @@ test("what was promised to pods that went while no agent was there is forgotten"
     const { data } = JSON.parse(readFileSync(join(node.rootDir, file), "utf8")) as { readonly data: string };
     assert.deepEqual(Object.keys((JSON.parse(data) as { readonly entries: object }).entries), ["web"], file);
   }
+});
+
+test("no other pod is woken by a resize", async () => {
+  await using node = await start();
+  const others = Array.from({ length: 10 }, (_, index) =>
+    pod([container("main", both({ cpu: "50m" }))], 1, { name: `other-${index}` }),
+  );
+  await node.want(...others, pod([container("main", both({ cpu: "100m" }))], 1));
+  await node.until("they run", () => node.running().length === 11);
+  await node.advance(1_000);
+  const syncs = async (): Promise<number> => {
+    const text = await node.figures.main.text();
+    const counts = [...text.matchAll(/^kubelet_pod_worker_duration_seconds_count\{.*\} (\d+)$/gm)];
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  };
+  const before = await syncs();
+  assert.ok(before >= 11);
+  await node.want(...others, pod([container("main", both({ cpu: "300m", memory: "64Mi" }))], 2));
+  await node.until("it is done", () => node.events.some((event) => event.startsWith("web ResizeCompleted")));
+  const after = await syncs();
+  assert.ok(after > before && after - before <= 3, `${after - before} syncs`);
 });
 
 test("metrics tell what was asked for, what waits and how long it took", async () => {

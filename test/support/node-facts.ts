@@ -66,6 +66,7 @@ export const testNodeSettings: NodeSettings = {
   nodeIps: [],
   externalCloud: false,
   controllerAttachDetach: true,
+  declaredFeatures: [],
   port: 10_250,
   maxPods: 110,
   podsPerCore: 0,

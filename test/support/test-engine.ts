@@ -55,6 +55,8 @@ export interface TestEngineOptions {
 /** A node that can resize whatever the API asks for. */
 export const noResizeLimits: PodEngineParts["resizeSettings"] = {
   isEnabled: true,
+  ofPods: true,
+  ofInitContainers: true,
   pinsCpus: false,
   pinsMemory: false,
   mayUseSwap: () => false,
@@ -76,6 +78,7 @@ export class TestEngine implements AsyncDisposable {
     follow: async () => {},
     memoryLimit: () => undefined,
     memoryUsage: async () => this.podMemoryUsage,
+    resources: async () => undefined,
   };
   readonly rootDir: string;
   readonly #options: TestEngineOptions;

@@ -16,6 +16,7 @@ export { toConfigz } from "./configz.ts";
 export { describeOrigin, type EffectiveSetting, effectiveFields, effectiveFlags } from "./effective.ts";
 export { maskedFlags } from "./flags/masked-flags.ts";
 export { readRunOnceArgs } from "./flags/run-once-flags.ts";
+export { laterGateNames } from "./gates/gate-table-later.ts";
 export type { Effect } from "./in-effect.ts";
 export type { KubeletConfiguration, NodeAllocatableEnforcement } from "./kubelet-configuration.ts";
 export { describeConfigProblem, loadConfig } from "./load.ts";

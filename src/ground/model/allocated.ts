@@ -1,28 +1,37 @@
 import { jsonEqual } from "./json-equal.ts";
-import type { Container } from "./kube/gen/types.ts";
+import type { Container, PodSpec } from "./kube/gen/types.ts";
 import { containersOf, type IdentifiedPod } from "./pod.ts";
 import { amountsOf } from "./resource-list.ts";
 
 export type ContainerResources = NonNullable<Container["resources"]>;
 
-/** What the containers of a pod may use, by name. */
-export type AllocatedResources = Readonly<Record<string, ContainerResources>>;
-
-/** What is promised to the pod: what it was promised before, and to containers without a promise what they ask for. */
-export function allocate(pod: IdentifiedPod, before: AllocatedResources = {}): AllocatedResources {
-  return Object.fromEntries(
-    resizableContainers(pod).map(({ name, resources = {} }) => [
-      name,
-      (Object.hasOwn(before, name) ? before[name] : undefined) ?? resources,
-    ]),
-  );
+/** What a pod may use: as a whole, where it says so, and by container. */
+export interface AllocatedResources {
+  /** `spec.resources`; "none": it says nothing of itself as a whole; undefined: nobody has noted whether it does. */
+  readonly pod?: ContainerResources | "none" | undefined;
+  readonly containers: Readonly<Record<string, ContainerResources>>;
 }
 
-/** What may be resized in place: regular containers and sidecars. */
+/** What is promised to the pod: what it was promised before, and where there is no promise what it asks for. */
+export function allocate(pod: IdentifiedPod, before: AllocatedResources = { containers: {} }): AllocatedResources {
+  return {
+    pod: before.pod ?? podLevelOf(pod),
+    containers: Object.fromEntries(
+      resizableContainers(pod).map(({ name, resources = {} }) => [
+        name,
+        (Object.hasOwn(before.containers, name) ? before.containers[name] : undefined) ?? resources,
+      ]),
+    ),
+  };
+}
+
+function podLevelOf({ spec }: IdentifiedPod): ContainerResources | "none" {
+  return spec.resources ?? "none";
+}
+
+/** What may be resized in place: all but what people attach to a pod. */
 export function resizableContainers(pod: IdentifiedPod): readonly Container[] {
-  return containersOf(pod).flatMap(({ kind, container }) =>
-    kind === "regular" || kind === "sidecar" ? [container] : [],
-  );
+  return containersOf(pod).flatMap(({ kind, container }) => (kind === "ephemeral" ? [] : [container]));
 }
 
 /**
@@ -33,7 +42,8 @@ export function withAllocated(pod: IdentifiedPod, allocated: AllocatedResources)
   const { initContainers, containers } = pod.spec;
   const withPromise = (list: readonly Container[]): readonly Container[] =>
     list.map((container) => {
-      const resources = Object.hasOwn(allocated, container.name) ? allocated[container.name] : undefined;
+      const { name } = container;
+      const resources = Object.hasOwn(allocated.containers, name) ? allocated.containers[name] : undefined;
       const isSame = resources === undefined || jsonEqual(resources, container.resources ?? {});
       return isSame ? container : { ...container, resources };
     });
@@ -41,9 +51,16 @@ export function withAllocated(pod: IdentifiedPod, allocated: AllocatedResources)
   const promisedInit = initContainers === undefined ? undefined : withPromise(initContainers);
   const isSame = (a: readonly Container[] | undefined, b: readonly Container[] | undefined): boolean =>
     a === b || (a !== undefined && b !== undefined && a.every((container, index) => container === b[index]));
-  if (isSame(promised, containers) && isSame(promisedInit, initContainers)) return pod;
-  const spec = { ...pod.spec, containers: promised };
+  const podLevel = allocated.pod ?? podLevelOf(pod);
+  const isSamePod = jsonEqual(podLevel, podLevelOf(pod));
+  if (isSame(promised, containers) && isSame(promisedInit, initContainers) && isSamePod) return pod;
+  const spec = { ...(isSamePod ? pod.spec : withPodLevel(pod.spec, podLevel)), containers: promised };
   return { ...pod, spec: promisedInit === undefined ? spec : { ...spec, initContainers: promisedInit } };
+}
+
+function withPodLevel(spec: IdentifiedPod["spec"], podLevel: ContainerResources | "none"): IdentifiedPod["spec"] {
+  const { resources: _asked, ...others } = spec;
+  return podLevel === "none" ? others : { ...others, resources: podLevel };
 }
 
 export const resizableResources = ["cpu", "memory"] as const;
@@ -57,6 +74,20 @@ export function changedResources(
   return resizableResources.filter((resource) =>
     (["requests", "limits"] as const).some((list) => amountIn(from, list, resource) !== amountIn(to, list, resource)),
   );
+}
+
+/** What a container may use, the pod's own limit where it has none: no more than that is there for it. */
+export function withPodLimits(
+  resources: ContainerResources | undefined,
+  podLevel: PodSpec["resources"],
+): ContainerResources {
+  const missing = resizableResources.filter(
+    (resource) =>
+      amountIn(resources, "limits", resource) === undefined && amountIn(podLevel, "limits", resource) !== undefined,
+  );
+  if (missing.length === 0) return resources ?? {};
+  const filled = Object.fromEntries(missing.map((resource) => [resource, podLevel?.limits?.[resource] ?? "0"]));
+  return { ...resources, limits: { ...resources?.limits, ...filled } };
 }
 
 /** In billionths; undefined where nothing is asked for. */

@@ -14,6 +14,11 @@ export function quotaOfMilliCpu(milliCpu: number, periodUs: number): number {
   return Math.max(Math.floor((milliCpu * periodUs) / 1000), minQuotaUs);
 }
 
+/** The least shares that a weight may stand for: the way back loses some. */
+export function sharesOfWeight(weight: number): number {
+  return weight === 0 ? 0 : 2 + Math.floor(((weight - 1) * 262_142) / 9999);
+}
+
 /** The cgroup v2 weight that stands for shares. */
 export function weightOfShares(shares: number): number {
   if (shares >= maxShares) return 10_000;

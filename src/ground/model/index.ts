@@ -10,6 +10,7 @@ export {
   resizableContainers,
   resizableResources,
   withAllocated,
+  withPodLimits,
 } from "./allocated.ts";
 export { type ApiReference, apiReferences } from "./api-references.ts";
 export { apiTime } from "./api-time.ts";
@@ -23,7 +24,13 @@ export {
   qosCgroup,
 } from "./cgroup-names.ts";
 export { containerHash, fnv1a32 } from "./container-hash.ts";
-export { minShares, quotaOfMilliCpu, sharesOfMilliCpu, weightOfShares } from "./cpu-units.ts";
+export {
+  minShares,
+  quotaOfMilliCpu,
+  sharesOfMilliCpu,
+  sharesOfWeight,
+  weightOfShares,
+} from "./cpu-units.ts";
 export { beforeShutdown, endedByShutdown, withDisruption } from "./disruption.ts";
 export { podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
@@ -89,7 +96,7 @@ export { type PodChange, type PodSource, type Provisional, podSources } from "./
 export { defaultPod } from "./pod-defaults.ts";
 export { orderedPodIps } from "./pod-ips.ts";
 export type { PodLedger, PodStep } from "./pod-ledger.ts";
-export { podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
+export { isPodLevelResource, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
 export { configKeyProblems, validateMetadata, validatePod } from "./pod-validation/index.ts";
 export type { PodViewChange } from "./pod-view-change.ts";
 export { describeProblem, isError, type Problem, type ProblemKind, ProblemList } from "./problem.ts";
@@ -97,6 +104,7 @@ export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
 export { canonicalQuantity, formatOf, formatQuantity } from "./quantity-format.ts";
 export type { EventReason, ImageReason, RejectionReason, RetryReason, StartReason } from "./reasons.ts";
+export { type DueResize, duePodResize, dueResize, type GivenResources } from "./resize-due.ts";
 export {
   addAmounts,
   amountsOf,

@@ -8,6 +8,7 @@ export type RejectionReason =
   | "NodePorts"
   | "NodeShutdown"
   | `OutOf${string}`
+  | "PodLevelResourcesNotSupported"
   | "PodOSNotSupported"
   | "PodOSSelectorNodeLabelDoesNotMatch"
   | "SupplementalGroupsPolicyNotSupported"
@@ -78,6 +79,10 @@ export type EventReason =
   | "Pulled"
   | "Pulling"
   | "ResizeCompleted"
+  | "ResizeDeferred"
+  | "ResizeError"
+  | "ResizeInfeasible"
+  | "ResizeStarted"
   | "SandboxChanged"
   | "Started"
   | "SuccessfulMountVolume"

@@ -6,7 +6,7 @@ import { podStarts, statusSyncs, steps, usual } from "./buckets.ts";
 import { pullMs } from "./pull-time.ts";
 
 /** What becomes of pods, as it happens. */
-export class PodMetrics implements Omit<WorkerMetrics, "resizing"> {
+export class PodMetrics implements Omit<WorkerMetrics, "resizing" | "resized"> {
   readonly #containersPerPod;
   readonly #syncs;
   readonly #waits;

@@ -3,14 +3,13 @@ import type { MetricRegistry } from "../server/index.ts";
 
 const durations = [10, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000];
 
-/** Resizes of running pods: what was asked for, what waits and why, how long it took. */
+/** Resizes of running pods: what was asked for, what waits and why, how long tries took. */
 export class ResizeMetrics {
   readonly #requested;
   readonly #infeasible;
   readonly #accepted;
   readonly #durations;
-  /** Since when pods are being resized, by the clock that is never set. */
-  readonly #underWay = new Map<PodUid, number>();
+  readonly #underWay = new Set<PodUid>();
 
   constructor(registry: MetricRegistry) {
     this.#requested = registry.counter(
@@ -30,7 +29,7 @@ export class ResizeMetrics {
     );
     this.#durations = registry.histogram(
       "kubelet_pod_resize_duration_milliseconds",
-      "[ALPHA] Time from a resize being accepted until all containers have it",
+      "[ALPHA] Time that tries took to give pods what they were promised",
       durations,
       ["success"],
     );
@@ -57,15 +56,14 @@ export class ResizeMetrics {
     }
   };
 
-  /** Containers of the pod do not have what they were promised, at the time given, or have it now. */
-  readonly onProgress = (uid: PodUid, isUnderWay: boolean, now: number): void => {
-    const began = this.#underWay.get(uid);
-    if (isUnderWay) this.#underWay.set(uid, began ?? now);
-    else if (began !== undefined) {
-      this.#underWay.delete(uid);
-      this.#durations.observe({ success: "true" }, now - began);
-    }
+  /** The pod does not have what it was promised, or has it now. */
+  readonly onProgress = (uid: PodUid, isUnderWay: boolean): void => {
+    if (isUnderWay) this.#underWay.add(uid);
+    else this.#underWay.delete(uid);
   };
+
+  readonly onTried = (isDone: boolean, durationMs: number): void =>
+    this.#durations.observe({ success: String(isDone) }, durationMs);
 
   forget(uid: PodUid): void {
     this.#underWay.delete(uid);

@@ -1,4 +1,4 @@
-import { type AgentConfig, capacitySettingsOf } from "../../ground/config/index.ts";
+import { type AgentConfig, capacitySettingsOf, laterGateNames } from "../../ground/config/index.ts";
 import type { CapacitySettings, Taint } from "../../ground/model/index.ts";
 
 /** What the configuration says about the Node object and how it is kept. */
@@ -14,6 +14,8 @@ export interface NodeSettings extends CapacitySettings {
   /** Somebody outside sets addresses and provider id, and takes the taint away that says so. */
   readonly externalCloud: boolean;
   readonly controllerAttachDetach: boolean;
+  /** What API servers from v1.36 on allow on this node only if it says that it can do it; in order. */
+  readonly declaredFeatures: readonly string[];
   readonly port: number;
   readonly updateEveryMs: number;
   readonly reportEveryMs: number;
@@ -32,6 +34,7 @@ export function nodeSettingsOf(config: AgentConfig): NodeSettings {
     nodeIps: flags.nodeIPs,
     externalCloud: flags.cloudProvider === "external",
     controllerAttachDetach: kubelet.enableControllerAttachDetach,
+    declaredFeatures: laterGateNames.filter((gate) => config.gates.enabled(gate)),
     port: kubelet.port,
     ...capacitySettingsOf(config),
     updateEveryMs: kubelet.nodeStatusUpdateFrequencyMs,

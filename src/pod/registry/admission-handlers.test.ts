@@ -8,6 +8,7 @@ import {
   groupsPolicyHandler,
   hostPortsHandler,
   osHandler,
+  podLevelHandler,
   sysctlHandler,
 } from "./admission-handlers.ts";
 
@@ -18,6 +19,7 @@ const sysctl = sysctlHandler({
 });
 const withSysctl = (name: string, spec: object = {}): IdentifiedPod =>
   testPod({ securityContext: { sysctls: [{ name, value: "1" }] }, ...spec });
+const whole = testPod({ resources: { requests: { cpu: "1" } } });
 const confined = testPod({ securityContext: { appArmorProfile: { type: "RuntimeDefault" } } });
 const byPort = (hostPort: number, name: string, hostIP?: string): IdentifiedPod =>
   testPod(
@@ -38,6 +40,15 @@ const staticByPort = (hostPort: number, uid: string, namespace: string): Identif
 const portTaken = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
 
 for (const [name, handler, pod, others, wanted] of [
+  ["resources as a whole", podLevelHandler(true), whole, [], "admitted"],
+  ["resources as a whole, empty", podLevelHandler(false), testPod({ resources: { requests: {} } }), [], "admitted"],
+  [
+    "resources as a whole, switched off",
+    podLevelHandler(false),
+    whole,
+    [],
+    "PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled",
+  ],
   ["safe sysctl", sysctl, withSysctl("net.ipv4.tcp_syncookies"), [], "admitted"],
   ["safe from this kernel on", sysctl, withSysctl("net.ipv4.tcp_keepalive_time"), [], "admitted"],
   [

@@ -105,6 +105,15 @@ export function shutdownHandler(isShuttingDown: () => boolean): AdmissionHandler
   };
 }
 
+/** Refuses pods with resources as a whole where the node's administrator has switched that off. */
+export function podLevelHandler(isEnabled: boolean): AdmissionHandler {
+  return ({ spec: { resources } }) => {
+    const isSet = Object.keys({ ...resources?.requests, ...resources?.limits }).length > 0;
+    if (isEnabled || !isSet) return admitted;
+    return rejected("PodLevelResourcesNotSupported", "PodLevelResources feature gate is disabled");
+  };
+}
+
 /** Refuses what is meant for another operating system. */
 export const osHandler: AdmissionHandler = (pod) => {
   const os = pod.spec.os?.name;

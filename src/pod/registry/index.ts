@@ -5,6 +5,7 @@ export {
   groupsPolicyHandler,
   hostPortsHandler,
   osHandler,
+  podLevelHandler,
   shutdownHandler,
   sysctlHandler,
 } from "./admission-handlers.ts";

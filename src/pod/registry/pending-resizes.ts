@@ -1,7 +1,14 @@
 import type { Clock, Logger, Timer } from "../../ground/base/index.ts";
-import { type IdentifiedPod, isTerminalPhase, type PodUid, qosClassOf, uidOf } from "../../ground/model/index.ts";
+import {
+  type IdentifiedPod,
+  isTerminalPhase,
+  type PodUid,
+  qosClassOf,
+  type RecordPodEvent,
+  uidOf,
+} from "../../ground/model/index.ts";
 import type { Allocations } from "../resources/index.ts";
-import type { PendingResize } from "../status/index.ts";
+import { type PendingResize, resizeEvent } from "../status/index.ts";
 import type { AdmissionVerdict, Preemption } from "./admission.ts";
 import { asksForNoMore, decideResize, type InfeasibleDetail, type ResizeSettings } from "./resize-decision.ts";
 import type { WaitingResize } from "./wanted-pods.ts";
@@ -20,6 +27,8 @@ export class PendingResizes {
   readonly #ports: PendingResizePorts;
   readonly #settings: ResizeSettings;
   readonly #pending: Map<PodUid, WaitingResize>;
+  /** Those that came before all pods were known: a place that looks free may be somebody's. */
+  readonly #undecided = new Set<PodUid>();
   #retry: Timer | undefined;
 
   constructor(settings: ResizeSettings, ports: PendingResizePorts) {
@@ -30,29 +39,66 @@ export class PendingResizes {
 
   /** The pod came, or its spec may have changed. True: it may have what it asks for now. */
   consider(pod: IdentifiedPod, trigger: ResizeTrigger): boolean {
-    if (trigger === "pod_updated") this.#ports.onRequested?.(this.#ports.allocations.asRun(pod), pod);
+    const isNews = this.#pending.get(uidOf(pod))?.generation !== pod.metadata.generation;
+    if (trigger === "pod_updated" && isNews) this.#ports.onRequested?.(this.#ports.allocations.asRun(pod), pod);
+    if (trigger === "pods_added") this.#recall(pod);
+    if (!this.#ports.arePodsKnown()) {
+      this.#undecided.add(uidOf(pod));
+      return false;
+    }
     const isAccepted = this.#decide(pod, trigger);
     this.#keepTrying();
     return isAccepted;
   }
 
-  /** There may be room now. Whoever is accepted is told by `accepted`. */
+  /** There may be room now. Whoever is accepted is told by `carryOut`. */
   reconsider(trigger: ResizeTrigger): void {
-    for (const pod of this.#inTurn()) {
-      if (this.#decide(pod, trigger)) this.#ports.accepted(pod);
+    const inTurn = this.#ports.arePodsKnown() ? this.#inTurn() : [];
+    for (const pod of inTurn) {
+      this.#apart(pod, () => {
+        if (this.#decide(pod, trigger)) this.#ports.carryOut(pod);
+      });
     }
     this.#keepTrying();
   }
 
+  /** What can't be reckoned with is not resized, and is in nobody's way. */
+  #apart<Result>(pod: IdentifiedPod, act: () => Result): Result | undefined {
+    try {
+      return act();
+    } catch (error) {
+      this.#undecided.delete(uidOf(pod));
+      const { name, namespace } = pod.metadata;
+      const { log } = this.#ports;
+      log.warn("Cannot reckon with the resources of a pod; it is not resized", { pod: name, namespace, err: error });
+      return undefined;
+    }
+  }
+
   forget(uid: PodUid): void {
     this.#pending.delete(uid);
+    this.#undecided.delete(uid);
+    this.#ports.accepted.delete(uid);
     this.#keepTrying();
+  }
+
+  /** What an earlier run of the agent, or another one, has told of the pod: it has waited since then, and users know. */
+  #recall(pod: IdentifiedPod): void {
+    const told = pod.status?.conditions?.find(({ type }) => type === "PodResizePending");
+    const { reason, message = "", observedGeneration: generation, lastTransitionTime = "" } = told ?? {};
+    const uid = uidOf(pod);
+    if (this.#pending.has(uid) || (reason !== "Deferred" && reason !== "Infeasible")) return;
+    const { clock } = this.#ports;
+    const waitedMs = clock.now() - Date.parse(lastTransitionTime);
+    const since = clock.monotonic() - (Number.isFinite(waitedMs) ? Math.max(waitedMs, 0) : 0);
+    this.#pending.set(uid, { reason, message, generation, nextTryAt: undefined, since });
   }
 
   #decide(pod: IdentifiedPod, trigger: ResizeTrigger): boolean {
     const uid = uidOf(pod);
     const { allocations, clock } = this.#ports;
     const before = this.#pending.get(uid);
+    this.#undecided.delete(uid);
     const running = allocations.asRun(pod);
     const isOver = pod.metadata.deletionTimestamp !== undefined || isTerminalPhase(pod.status?.phase);
     const verdict = isOver
@@ -65,6 +111,8 @@ export class PendingResizes {
       case "accepted":
         this.#pending.delete(uid);
         allocations.resize(pod);
+        this.#ports.accepted.set(uid, pod.metadata.generation);
+        this.#ports.recordEvent(pod, resizeEvent("ResizeStarted", pod, { generation: pod.metadata.generation }));
         if (verdict.preempts !== undefined) this.#ports.preempt(verdict.preempts);
         if (before?.reason === "Deferred") this.#ports.onAccepted?.(trigger);
         return true;
@@ -81,8 +129,12 @@ export class PendingResizes {
   #wait(pod: IdentifiedPod, before: WaitingResize | undefined, pending: Omit<PendingResize, "generation">): void {
     const uid = uidOf(pod);
     const since = before?.reason === pending.reason ? before.since : this.#ports.clock.monotonic();
-    this.#pending.set(uid, { ...pending, generation: pod.metadata.generation, since });
-    if (before?.message === pending.message && before.reason === pending.reason) return;
+    const { generation } = pod.metadata;
+    this.#pending.set(uid, { ...pending, generation, since });
+    if (before?.reason !== pending.reason || before.generation !== generation) {
+      const { reason, message: error } = pending;
+      this.#ports.recordEvent(pod, resizeEvent(`Resize${reason}`, pod, { generation, error }));
+    } else if (before?.message === pending.message && before.reason === pending.reason) return;
     this.#ports.log.info("A pod can't have the resources it asks for now", {
       pod: pod.metadata.name,
       namespace: pod.metadata.namespace,
@@ -94,19 +146,23 @@ export class PendingResizes {
 
   /** Who asks for no more goes first, then by priority, class, and how long they have waited. */
   #inTurn(): readonly IdentifiedPod[] {
-    const { allocations, pod } = this.#ports;
-    const waiting = [...this.#pending].flatMap(([uid, { reason, since }]) => {
-      const wanted = reason === "Deferred" ? pod(uid) : undefined;
+    const waiting = [...this.#pending].filter(([, { reason }]) => reason === "Deferred").map(([uid]) => uid);
+    const ranked = [...new Set([...waiting, ...this.#undecided])].flatMap((uid) => {
+      const wanted = this.#ports.pod(uid);
       if (wanted === undefined) return [];
-      const rank = [
-        asksForNoMore(allocations.asRun(wanted), wanted) ? 0 : 1,
-        -(wanted.spec.priority ?? 0),
-        qosClassOf(wanted) === "Guaranteed" ? 0 : 1,
-        since,
-      ];
-      return [{ wanted, rank }];
+      const rank = this.#apart(wanted, () => this.#rankOf(wanted));
+      return rank === undefined ? [] : [{ wanted, rank }];
     });
-    return waiting.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ wanted }) => wanted);
+    return ranked.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ wanted }) => wanted);
+  }
+
+  #rankOf(wanted: IdentifiedPod): readonly number[] {
+    return [
+      asksForNoMore(this.#ports.allocations.asRun(wanted), wanted) ? 0 : 1,
+      -(wanted.spec.priority ?? 0),
+      qosClassOf(wanted) === "Guaranteed" ? 0 : 1,
+      this.#pending.get(uidOf(wanted))?.since ?? Number.POSITIVE_INFINITY,
+    ];
   }
 
   #keepTrying(): void {
@@ -125,8 +181,8 @@ export class PendingResizes {
 
 function compareRanks(a: readonly number[], b: readonly number[]): number {
   for (const [index, rank] of a.entries()) {
-    const difference = rank - (b[index] ?? 0);
-    if (difference !== 0) return difference;
+    const other = b[index] ?? 0;
+    if (rank !== other) return rank < other ? -1 : 1;
   }
   return 0;
 }
@@ -136,14 +192,19 @@ export interface PendingResizePorts {
   readonly log: Logger;
   /** Where they are kept; others read there. */
   readonly waiting: Map<PodUid, WaitingResize>;
+  /** Accepted, and nobody has said yet that they are done; by the version of the spec that was accepted. */
+  readonly accepted: Map<PodUid, number | undefined>;
+  readonly recordEvent: RecordPodEvent;
   readonly allocations: Pick<Allocations, "asRun" | "resize">;
+  /** Whether all pods that hold something are known: every source has spoken, and what runs was taken over. */
+  readonly arePodsKnown: () => boolean;
   /** As it is wanted now. */
   readonly pod: (uid: PodUid) => IdentifiedPod | undefined;
   /** Whether the node would take the pod as it is given, beside the others. */
   readonly admit: (pod: IdentifiedPod) => AdmissionVerdict;
   readonly preempt: (preemption: Preemption) => void;
   /** A resize that waited may be carried out. */
-  readonly accepted: (pod: IdentifiedPod) => void;
+  readonly carryOut: (pod: IdentifiedPod) => void;
   /** What is said of a resize that waits has changed. */
   readonly changed: (uid: PodUid) => void;
   /** For metrics: one is asked for; one that was deferred is accepted; one can't be carried out. */

@@ -94,6 +94,7 @@ class World {
     wanted: this.wanted,
     workers: this.workers,
     allocations: new Allocations("/nowhere/allocated_pods_state", silentLogger),
+    believeGiven: () => {},
     resizeSettings: noResizeLimits,
     admission: new Admission([
       (of, others) => {
@@ -106,6 +107,7 @@ class World {
     ledger: this.ledger,
     recordEvent: (of, event) => this.events.push(`${of.metadata.uid} ${event.type} ${event.reason} ${event.message}`),
     isRuntimeKnown: () => this.isRuntimeKnown,
+    arePodsKnown: () => true,
     mayStop: () => this.mayStop,
     wasHere: (of) => this.wereHere.has(of),
     preempt: (preemption, then) => this.preemptions.push({ preemption, then }),

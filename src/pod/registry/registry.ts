@@ -57,10 +57,13 @@ export class PodRegistry {
       log,
       allocations,
       waiting: ports.wanted.resizes,
+      accepted: ports.wanted.acceptedResizes,
+      recordEvent: ports.recordEvent,
+      arePodsKnown: ports.arePodsKnown,
       pod: (uid) => (this.#taken.has(uid) ? this.#pods.get(uid) : undefined),
       admit: (pod) => ports.admission.admit(pod, this.#active()),
       preempt: (preemption) => this.#preempt(preemption, () => {}),
-      accepted: (pod) => this.#start(pod),
+      carryOut: (pod) => this.#start(pod),
       changed: (uid) => workers.wake(uid),
     });
   }
@@ -147,6 +150,11 @@ export class PodRegistry {
     this.#resizes.reconsider("pods_removed");
   }
 
+  /** Every source has spoken, and what runs was taken over: now it can be told who has room to grow. */
+  podsKnown(): void {
+    this.#resizes.reconsider("pods_added");
+  }
+
   /** What can't be reckoned with is not resized; it must be run and stopped all the same. */
   #considerResize(pod: IdentifiedPod, trigger: ResizeTrigger): void {
     if (isEnding(pod)) {
@@ -154,7 +162,10 @@ export class PodRegistry {
       return;
     }
     try {
-      if (trigger === "pods_added") this.#ports.allocations.admit(pod);
+      if (trigger === "pods_added") {
+        this.#ports.allocations.admit(pod);
+        this.#ports.believeGiven(this.#asRun(pod));
+      }
       if (this.#resizes.consider(pod, trigger)) this.#resizes.reconsider("pod_resized");
     } catch (error) {
       const { name, namespace } = pod.metadata;
@@ -396,6 +407,8 @@ export interface RegistryPorts {
   >;
   readonly admission: Admission;
   readonly allocations: Allocations;
+  /** The pod is taken as it is here: where nobody has noted what it was given as a whole, this is it. */
+  readonly believeGiven: (pod: IdentifiedPod) => void;
   readonly resizeSettings: ResizeSettings;
   readonly resizeMetrics?: Pick<PendingResizePorts, "onRequested" | "onAccepted" | "onInfeasible">;
   readonly clock: Clock;
@@ -404,6 +417,8 @@ export interface RegistryPorts {
   readonly recordEvent: RecordPodEvent;
   /** The runtime has said what it has; call `reconsider` when this becomes true. */
   readonly isRuntimeKnown: () => boolean;
+  /** Every source has spoken, and no pod that runs here waits to be taken over; call `podsKnown` when it becomes true. */
+  readonly arePodsKnown: () => boolean;
   /** Whether it is certain that no source wants a pod that none has named. */
   readonly mayStop: (observed: ObservedPod) => boolean;
   /** An earlier run of the agent has admitted the pod. */

@@ -2,6 +2,7 @@ import {
   amountIn,
   type Container,
   changedResources,
+  containersOf,
   type IdentifiedPod,
   isStaticPod,
   milliUnits,
@@ -17,6 +18,9 @@ import type { AdmissionVerdict } from "./admission.ts";
 export interface ResizeSettings {
   /** The gate InPlacePodVerticalScaling. */
   readonly isEnabled: boolean;
+  /** The gates InPlacePodLevelResourcesVerticalScaling and InPlacePodVerticalScalingInitContainers, both of v1.35 or later. */
+  readonly ofPods: boolean;
+  readonly ofInitContainers: boolean;
   /** Guaranteed pods own CPUs, or memory of a NUMA node: cpuManagerPolicy static, memoryManagerPolicy Static. */
   readonly pinsCpus: boolean;
   readonly pinsMemory: boolean;
@@ -29,6 +33,8 @@ export interface ResizeSettings {
 /** Why a resize can't be carried out on this node, ever; the word for it in metrics. */
 export type InfeasibleDetail =
   | "feature_gate_off"
+  | "plr_feature_gate_off"
+  | "init_container_feature_gate_off"
   | "static_pod"
   | "swap_limitation"
   | "guaranteed_pod_cpu_manager_static_policy"
@@ -48,7 +54,7 @@ export function decideResize(
   admit: (pod: IdentifiedPod) => AdmissionVerdict,
 ): ResizeVerdict {
   const changes = resizeChanges(running, wanted);
-  if (changes.size === 0) return { type: "none" };
+  if (changes.containers.size === 0 && changes.pod.length === 0) return { type: "none" };
   const infeasible = infeasibility({ running, wanted, changes }, settings);
   if (infeasible !== undefined) return { type: "infeasible", ...infeasible };
   const verdict = admit(wanted);
@@ -62,17 +68,21 @@ export function decideResize(
   }
 }
 
-type Changes = ReadonlyMap<string, readonly ResizableResource[]>;
+interface Changes {
+  /** Of the pod as a whole. */
+  readonly pod: readonly ResizableResource[];
+  readonly containers: ReadonlyMap<string, readonly ResizableResource[]>;
+}
 
-/** Which resources of which containers differ. */
+/** Which resources of which containers differ, and of the pod as a whole. */
 function resizeChanges(running: IdentifiedPod, wanted: IdentifiedPod): Changes {
   const before = new Map(resizableContainers(running).map((container) => [container.name, container]));
-  const changes = new Map<string, readonly ResizableResource[]>();
+  const containers = new Map<string, readonly ResizableResource[]>();
   for (const { name, resources } of resizableContainers(wanted)) {
     const changed = changedResources(before.get(name)?.resources, resources);
-    if (changed.length > 0) changes.set(name, changed);
+    if (changed.length > 0) containers.set(name, changed);
   }
-  return changes;
+  return { pod: changedResources(running.spec.resources, wanted.spec.resources), containers };
 }
 
 /** Whether the pod asks for less, or as much, of everything: then nobody has to make room for it. */
@@ -91,12 +101,14 @@ function infeasibility(
   if (isStaticPod(wanted)) {
     return { message: "In-place resize of static-pods is not supported", detail: "static_pod" };
   }
+  const gate = closedGate(wanted, changes, settings);
+  if (gate !== undefined) return gate;
   if (resizableContainers(wanted).some((container) => changesSwap(running, wanted, container, settings))) {
     return { message: "In-place resize of containers with swap is not supported.", detail: "swap_limitation" };
   }
   const isPinned = qosClassOf(wanted) === "Guaranteed";
   const changesOf = (resource: ResizableResource): boolean =>
-    [...changes.values()].some((changed) => changed.includes(resource));
+    [...changes.containers.values()].some((changed) => changed.includes(resource));
   const pinned = (manager: string, policy: string): string =>
     `Resize is infeasible for Guaranteed Pods alongside ${manager} Manager policy "${policy}"`;
   if (isPinned && settings.pinsCpus && changesOf("cpu")) {
@@ -107,6 +119,23 @@ function infeasibility(
   }
   const message = overCapacity(wanted, settings.allocatable());
   return message === undefined ? undefined : { message, detail: "insufficient_node_allocatable" };
+}
+
+/** An API server of v1.34 refuses these; a later one asks what the node says that it can do. */
+function closedGate(
+  wanted: IdentifiedPod,
+  { pod, containers }: Changes,
+  { ofPods, ofInitContainers }: ResizeSettings,
+): { readonly message: string; readonly detail: InfeasibleDetail } | undefined {
+  if (!ofPods && pod.length > 0) {
+    return { message: "InPlacePodLevelResourcesVerticalScaling is disabled", detail: "plr_feature_gate_off" };
+  }
+  const changesInit = containersOf(wanted).some(
+    ({ kind, container }) => kind === "init" && containers.has(container.name),
+  );
+  if (ofInitContainers || !changesInit) return undefined;
+  const message = "InPlacePodVerticalScalingInitContainers is disabled";
+  return { message, detail: "init_container_feature_gate_off" };
 }
 
 /** How much a container may swap follows from its memory request, and the runtime can't change it in place. */

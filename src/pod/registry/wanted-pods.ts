@@ -24,6 +24,8 @@ export class WantedPods {
   readonly pending = new Map<PodUid, Intake>();
   /** Those that ask for other resources than they were promised, and why they do not have them. */
   readonly resizes = new Map<PodUid, WaitingResize>();
+  /** Whose resizes were accepted, and have not been said to be done; by the version of the spec that was accepted. */
+  readonly acceptedResizes = new Map<PodUid, number | undefined>();
   /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
   readonly found = new Map<PodUid, string | undefined>();
 

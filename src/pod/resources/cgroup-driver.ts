@@ -1,3 +1,4 @@
+import type { ObservedResources } from "../../ground/model/index.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 
 /** `partial`: it is there, but lacks a controller or is missing in one of the trees. */
@@ -17,6 +18,11 @@ export interface CgroupDriver {
   heal(path: string, values: CgroupValues, mode: HealMode): Promise<void>;
   /** In bytes, of all that is below it. */
   memoryUsage(path: string): Promise<bigint>;
+  /**
+   * What the kernel has of CPUs and memory for it, in the units in which runtimes tell it. A weight of cgroup v2 stands
+   * for several shares: for those that were meant, where these may be it.
+   */
+  resources(path: string, meantShares: number): Promise<ObservedResources>;
   /** Names of the cgroups directly below, in any hierarchy; none when the cgroup does not exist. */
   children(path: string): Promise<ReadonlySet<string>>;
   /** Removes the cgroup and what is below it. With processes that stay in it, however that came, it is an error. */

@@ -1,9 +1,11 @@
 import { dirname, join } from "node:path";
 import type { CgroupLayout } from "../../connections/host/index.ts";
 import { aFewAtOnce, type Clock, hasCode, mapAtMost, messageOf, settleAtMost } from "../../ground/base/index.ts";
+import type { ObservedResources } from "../../ground/model/index.ts";
 import { isKept } from "./cgroup-compare.ts";
 import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import type { CgroupFiles } from "./cgroup-files.ts";
+import { resourcesV1, resourcesV2 } from "./cgroup-reads.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type CgroupWrite, cgroupWrites } from "./cgroup-writes.ts";
 
@@ -164,6 +166,19 @@ export class CgroupTree implements CgroupDriver {
     } catch (error) {
       throw new CgroupError("measure", path, error);
     }
+  }
+
+  async resources(path: string, meantShares: number): Promise<ObservedResources> {
+    const read = async (controller: string, file: string): Promise<string> => {
+      const hierarchy = this.#hierarchies.find(({ controllers }) => controllers.includes(controller));
+      if (hierarchy === undefined) return "";
+      try {
+        return (await this.#files.read(join(hierarchy.mountPoint, path, file))).trim();
+      } catch (error) {
+        throw new CgroupError("read", path, error);
+      }
+    };
+    return this.version === 1 ? await resourcesV1(read) : await resourcesV2(read, meantShares);
   }
 
   async children(path: string): Promise<ReadonlySet<string>> {

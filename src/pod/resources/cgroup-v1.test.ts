@@ -125,6 +125,11 @@ test("a resize is written into the living cgroup", { skip }, async () => {
     }
     assert.equal(await contentOf(file("cpu", "kubepods/podg-1/cpu.cfs_quota_us")), "100000");
     assert.equal(await contentOf(file("memory", "kubepods/podg-1/memory.limit_in_bytes")), String(128 << 20));
+    const found = { cpuShares: 1024, cpuQuota: 100_000, cpuPeriod: 100_000, memoryLimitBytes: 128n << 20n };
+    assert.deepEqual(await cgroups.resources(guaranteed), found);
+    await cgroups.ensure(bestEffort);
+    const none = { cpuShares: 2, cpuQuota: 0, cpuPeriod: 100_000, memoryLimitBytes: 0n };
+    assert.deepEqual(await cgroups.resources(bestEffort), none);
   });
 });
 

@@ -87,6 +87,19 @@ function assertHas(lines: readonly string[], line: string): void {
   );
 }
 
+test("what the kernel has of a pod on cgroup v2 is told in the shares that were meant", async () => {
+  const { kernel, start } = node();
+  const cgroups = start();
+  await cgroups.ensure(guaranteed);
+  const meant = await cgroups.resources(guaranteed);
+  assert.equal(meant?.cpuShares, 1024, "and not 998, which is the way back from the weight 39");
+  assert.equal(meant?.memoryLimitBytes, 1n << 30n);
+  await kernel.write("/sys/fs/cgroup/kubepods/podg-1/cpu.weight", "100");
+  assert.equal((await cgroups.resources(guaranteed))?.cpuShares, 2597);
+  await kernel.write("/sys/fs/cgroup/kubepods/podg-1/cpu.max", "max 100000");
+  assert.equal((await cgroups.resources(guaranteed))?.cpuQuota, 0);
+});
+
 test("the tiers on cgroup v2, to the file", async () => {
   const { kernel, start, active } = node();
   active.push(burstable, guaranteed);

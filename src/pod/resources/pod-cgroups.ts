@@ -3,6 +3,7 @@ import {
   type CgroupNaming,
   type IdentifiedPod,
   minShares,
+  type ObservedResources,
   type PodUid,
   podCgroup,
   podUidOfCgroup,
@@ -156,6 +157,12 @@ export class PodCgroups {
 
   async memoryUsage(pod: IdentifiedPod): Promise<bigint> {
     return this.#naming.perQos ? await this.#ports.tree.memoryUsage(this.#pathOf(pod)) : 0n;
+  }
+
+  /** What the kernel has for the pod as a whole; undefined: the pod has no cgroup of its own. */
+  async resources(pod: IdentifiedPod): Promise<ObservedResources | undefined> {
+    if (!this.#naming.perQos) return undefined;
+    return await this.#ports.tree.resources(this.#pathOf(pod), this.#valuesOf(pod).cpuShares ?? minShares);
   }
 
   /** Puts right what somebody else has changed, removed or never written. A failure is logged, and keeps back nothing. */

@@ -1,4 +1,5 @@
 import type { UnitProperty } from "../../connections/host/index.ts";
+import type { ObservedResources } from "../../ground/model/index.ts";
 import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import { CgroupError, type CgroupTree } from "./cgroup-tree.ts";
 import { type CgroupValues, singleValues } from "./cgroup-values.ts";
@@ -72,6 +73,10 @@ export class SliceTree implements CgroupDriver {
 
   memoryUsage(path: string): Promise<bigint> {
     return this.#tree.memoryUsage(path);
+  }
+
+  resources(path: string, meantShares: number): Promise<ObservedResources> {
+    return this.#tree.resources(path, meantShares);
   }
 
   children(path: string): Promise<ReadonlySet<string>> {

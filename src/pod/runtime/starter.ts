@@ -148,7 +148,7 @@ export class ContainerStarter {
       const logDirectory = containerLogDirectory(context, pod, container.name);
       const restartCount = await nextRestartCount(newest, logDirectory, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
-      this.#ports.noteResources(uidOf(pod), container.name, container.resources ?? {});
+      this.#ports.noteResources(pod, container.name, container.resources ?? {});
       const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
         runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
       );
@@ -281,7 +281,7 @@ export interface StarterPorts {
   readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
   /** A container is made that may use this. */
-  readonly noteResources: (uid: PodUid, container: string, resources: ContainerResources) => void;
+  readonly noteResources: (pod: IdentifiedPod, container: string, resources: ContainerResources) => void;
   readonly onStart?: (report: StartReport) => void;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }

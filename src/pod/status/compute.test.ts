@@ -29,7 +29,14 @@ function input(pod: IdentifiedPod, observed: ObservedPod, given: Given = {}): St
     terminationText: ({ name }) => given.texts?.[name] ?? "",
     node: { runtimeName: "containerd", hostIPs: ["192.0.2.1"] },
     now: Date.UTC(2026, 0, 1),
-    resize: { pending: given.pending, givenTo: () => undefined, error: undefined, ...given.resize },
+    resize: {
+      pending: given.pending,
+      accepted: undefined,
+      given: { to: () => undefined, toPod: () => undefined },
+      podLevel: undefined,
+      error: undefined,
+      ...given.resize,
+    },
     tornDown: given.tornDown ?? false,
     sandboxReady: true,
   };

@@ -10,6 +10,7 @@ import { podConditions } from "./conditions.ts";
 import { type ContainerStatuses, containerStatuses } from "./container-status.ts";
 import type { StatusInput } from "./input.ts";
 import { type PodPhase, podPhase } from "./phase.ts";
+import { podLevelStatus } from "./pod-level-resources.ts";
 
 /** The status of a pod as its users see it. Pure: the same input gives the same status. */
 export function computePodStatus(input: StatusInput): PodStatus {
@@ -28,6 +29,7 @@ export function computePodStatus(input: StatusInput): PodStatus {
     startTime: previous?.startTime ?? apiTime(input.now),
     ...listsOf(statuses),
     qosClass: qosClassOf(pod),
+    ...podLevelStatus(input),
   };
 }
 

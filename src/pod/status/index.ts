@@ -7,6 +7,7 @@ export type { PendingResize, StatusInput, StatusNode, WaitingReason } from "./in
 export { noteMilestones } from "./milestones.ts";
 export { PodViews } from "./pod-views.ts";
 export { rejectedStatus } from "./rejection.ts";
+export { resizeEvent } from "./resize-events.ts";
 export { StatusStore } from "./store.ts";
 export { readTerminationText } from "./termination-text.ts";
 export { TerminationTexts } from "./termination-texts.ts";

@@ -1,8 +1,9 @@
 import type {
-  ContainerResources,
+  GivenResources,
   IdentifiedPod,
   ObservedContainer,
   ObservedPod,
+  ObservedResources,
   PodStatus,
   StartReason,
 } from "../../ground/model/index.ts";
@@ -30,9 +31,12 @@ export interface StatusInput {
 export interface ResizeFacts {
   /** Its source asks for other resources, and why it does not have them. */
   readonly pending: PendingResize | undefined;
-  /** What a running container was given last; undefined: nobody knows. */
-  readonly givenTo: (running: ObservedContainer) => ContainerResources | undefined;
-  /** Why the last attempt to give running containers what they were promised did not succeed. */
+  /** The version of the spec whose resources were promised last, where users do not know that it is done. */
+  readonly accepted: { readonly generation: number | undefined } | undefined;
+  readonly given: GivenResources;
+  /** Users are told what the pod as a whole has, by the kernel's word where it runs; undefined: they are not. */
+  readonly podLevel: { readonly ofCgroup: ObservedResources | undefined } | undefined;
+  /** Why the last attempt to give the pod what it was promised did not succeed. */
   readonly error: string | undefined;
 }
 

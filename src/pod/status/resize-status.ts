@@ -3,7 +3,8 @@ import {
   apiTime,
   type Container,
   type ContainerResources,
-  changedResources,
+  duePodResize,
+  dueResize,
   formatQuantity,
   newestOf,
   type ObservedContainer,
@@ -19,18 +20,18 @@ const leastCpuLimit = 10_000_000n;
 const leastCpuRequest = 2_000_000n;
 const nano = 1_000_000_000n;
 
-/** Whether a running container does not have yet what it was promised. */
-function isResizing({ pod, observed, resize }: StatusInput): boolean {
+/** Whether the pod, or a running container of it, does not have yet what it was promised. */
+function isResizing({ pod, observed, resize: { given } }: StatusInput): boolean {
+  if (duePodResize(pod, given).changed.length > 0) return true;
   return resizableContainers(pod).some((container) => {
     const newest = newestOf(observed, container.name);
-    const given = newest?.state === "running" ? resize.givenTo(newest) : undefined;
-    return given !== undefined && changedResources(given, container.resources).length > 0;
+    return newest?.state === "running" && dueResize(pod, container, newest, given).changed.length > 0;
   });
 }
 
 /** There while they are true, and gone otherwise. */
 export function resizeConditions(input: StatusInput): readonly PodCondition[] {
-  const { pending, error } = input.resize;
+  const { pending, accepted, error } = input.resize;
   const conditions: PodCondition[] = [];
   if (pending !== undefined) {
     const { reason, message, generation } = pending;
@@ -38,7 +39,8 @@ export function resizeConditions(input: StatusInput): readonly PodCondition[] {
   }
   if (isResizing(input)) {
     const begun = input.previous?.conditions?.find(({ type }) => type === "PodResizeInProgress");
-    const generation = begun?.observedGeneration ?? input.pod.metadata.generation;
+    const generation =
+      (accepted ?? { generation: begun?.observedGeneration }).generation ?? input.pod.metadata.generation;
     const failure = error === undefined ? {} : { reason: "Error", message: error };
     conditions.push(condition(input, { type: "PodResizeInProgress", ...failure }, generation));
   }
@@ -70,8 +72,15 @@ export function shownResources(
   newest: ObservedContainer,
 ): ContainerResources {
   if (newest.state !== "running") return promised;
-  const given = resize.givenTo(newest) ?? promised;
-  const told = newest.resources;
+  return shownWith(promised, resize.given.to(newest) ?? promised, newest.resources);
+}
+
+/** The promise, with the amounts that are in effect. */
+export function shownWith(
+  promised: ContainerResources,
+  given: ContainerResources,
+  told: ObservedResources | undefined,
+): ContainerResources {
   const { limits, requests } = promised;
   return {
     ...promised,

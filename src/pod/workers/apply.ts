@@ -16,12 +16,13 @@ import {
   type StartReason,
 } from "../../ground/model/index.ts";
 import { StartError } from "../runtime/index.ts";
-import type { WaitingReason } from "../status/index.ts";
+import { resizeEvent, type WaitingReason } from "../status/index.ts";
 import { backoffMessage, newestEnded } from "./crash-backoff.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
+import { resizesAnything } from "./plan-resize.ts";
 import type { WorkerPorts } from "./ports.ts";
-import { resizeContainers } from "./resize-order.ts";
+import { resizePod } from "./resize-order.ts";
 import type { PodWorker } from "./worker.ts";
 
 /** What a runtime, a registry or a hook complains of ends in status, checkpoint and ledger: enough to read, no more. */
@@ -171,13 +172,13 @@ async function startAll(
     return false;
   };
   if (startsAnything(plan)) await ports.resize.followPod(pod);
+  const failure = await resize(worker, pod, plan, ports, signal);
+  if (failure !== undefined) failures.push(failure);
   for (const entry of specsOf(plan.startEphemeral)) await start(entry);
   for (const entry of specsOf(plan.startInit)) {
     // A sidecar that can't start now is tried again later; a plain init container holds everything up.
     if (!(await start(entry)) && !isSidecar(entry.container)) return failures;
   }
-  const failure = await resize(worker, pod, plan, ports, signal);
-  if (failure !== undefined) failures.push(failure);
   await startTogether(specsOf(plan.startRegular), start);
   return failures;
 }
@@ -185,22 +186,30 @@ async function startAll(
 async function resize(
   worker: PodWorker,
   pod: IdentifiedPod,
-  { resizes }: PodPlan,
+  plan: PodPlan,
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<ApplyFailure | undefined> {
-  if (resizes.length === 0) return undefined;
+  if (!resizesAnything(plan.resize)) return undefined;
+  const beganAt = ports.clock.monotonic();
+  const measured = (isDone: boolean): void => ports.metrics?.resized(isDone, ports.clock.monotonic() - beganAt);
   try {
-    await resizeContainers(pod, resizes, ports.resize, signal);
+    await resizePod(pod, plan.resize, ports.resize, signal);
+    measured(true);
     worker.resizeError = undefined;
     // What the runtime said of them before is true no more, and nothing announces it.
     ports.observer.doubt(worker.uid);
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;
+    measured(false);
     ports.observer.doubt(worker.uid);
     const message = cutText(messageOf(error), longestMessageBytes);
-    worker.resizeError = message;
+    const { generation } = pod.metadata;
+    if (worker.resizeError?.message !== message || worker.resizeError.generation !== generation) {
+      ports.recordEvent(pod, resizeEvent("ResizeError", pod, { generation, error: message }));
+    }
+    worker.resizeError = { message, generation };
     return { reason: "ResizeError", message, nextTryAt: ports.clock.now() + errorBackoffMs(++worker.failures) };
   }
 }

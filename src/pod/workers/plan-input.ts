@@ -1,5 +1,10 @@
-import type { Container, IdentifiedPod, ObservedContainer, ObservedPod } from "../../ground/model/index.ts";
-import type { GivenResources } from "./plan-resize.ts";
+import type {
+  Container,
+  GivenResources,
+  IdentifiedPod,
+  ObservedContainer,
+  ObservedPod,
+} from "../../ground/model/index.ts";
 
 /** All that a plan is made from. */
 export interface PlanInput {
@@ -7,8 +12,8 @@ export interface PlanInput {
   readonly observed: ObservedPod;
   readonly probes: ProbeResults;
   readonly hashOf: (container: Container) => string;
-  /** What running containers were given. */
-  readonly givenTo: GivenResources;
+  /** What running containers and the pod as a whole were given. */
+  readonly given: GivenResources;
 }
 
 /** What the probes last said of a container instance; undefined when it has no such probe or no result yet. */

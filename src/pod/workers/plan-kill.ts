@@ -1,6 +1,6 @@
-import type { Container, ObservedContainer } from "../../ground/model/index.ts";
+import { type Container, dueResize, type ObservedContainer } from "../../ground/model/index.ts";
 import type { PlanInput } from "./plan-input.ts";
-import { needsRestart, resizeFor } from "./plan-resize.ts";
+import { needsRestart } from "./plan-resize.ts";
 
 export type ProbeFailure = "livenessProbe" | "startupProbe";
 export type KillCause = "definitionChanged" | "resized" | "unknownState" | "restartAllContainers" | ProbeFailure;
@@ -16,7 +16,7 @@ type Noun = "Container" | "Init container";
 
 /** The kill that a running container needs, if any: its definition changed, or its liveness or startup probe failed. */
 export function killForRunning(
-  { probes, hashOf, givenTo }: PlanInput,
+  { pod, probes, hashOf, given }: PlanInput,
   noun: Noun,
   container: Container,
   running: ObservedContainer,
@@ -34,9 +34,8 @@ export function killForRunning(
   if (probes.startup(running) === "failure") {
     return { container: running, because: "startupProbe", message: `${noun} ${name} failed startup probe${suffix}` };
   }
-  const resize = resizeFor(container, running, givenTo);
-  if (resize !== undefined && needsRestart(resize)) {
-    return { container: running, because: "resized", message: `${noun} ${name} resize requires restart` };
+  if (needsRestart(container, dueResize(pod, container, running, given))) {
+    return { container: running, because: "resized", message: `Container ${name} resize requires restart` };
   }
   return undefined;
 }

@@ -17,7 +17,7 @@ type Results = { readonly liveness?: "failure"; readonly startup?: "success" | "
 
 function plan(pod: IdentifiedPod, observed: ObservedPod, results: Results = {}): PodPlan {
   const probes: ProbeResults = { liveness: () => results.liveness, startup: () => results.startup };
-  return planPod({ pod, observed, probes, hashOf: testHash, givenTo: () => undefined });
+  return planPod({ pod, observed, probes, hashOf: testHash, given: { to: () => undefined, toPod: () => undefined } });
 }
 
 /** What a plan starts and kills, in the shortest form that still tells everything. */

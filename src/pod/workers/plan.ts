@@ -6,7 +6,6 @@ import {
   newestOf,
   type ObservedContainer,
   type ObservedPod,
-  resizableContainers,
   restartAllTrigger,
   restartPolicyOf,
   restarts,
@@ -15,7 +14,7 @@ import {
 import { planInitContainers } from "./plan-init.ts";
 import type { PlanInput } from "./plan-input.ts";
 import { type ContainerKill, killForRestartAll, killForRunning, killForUnknown } from "./plan-kill.ts";
-import { type ContainerResize, resizeFor } from "./plan-resize.ts";
+import { noResize, planResize, type ResizePlan } from "./plan-resize.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 
 /** What must happen to bring the runtime from what is observed to what the pod wants. Applied from top to bottom. */
@@ -29,8 +28,8 @@ export interface PodPlan {
   /** Names, in the order of the spec. */
   readonly startEphemeral: readonly string[];
   readonly startInit: readonly string[];
-  /** Running containers that get other resources in place. */
-  readonly resizes: readonly ContainerResize[];
+  /** Running containers, and the pod itself, that get other resources in place. */
+  readonly resize: ResizePlan;
   readonly startRegular: readonly string[];
 }
 
@@ -46,7 +45,7 @@ const nothing: PodPlan = {
   sandbox: { type: "none" },
   startEphemeral: [],
   startInit: [],
-  resizes: [],
+  resize: noResize,
   startRegular: [],
 };
 
@@ -86,7 +85,10 @@ function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
     .filter((name) => newestOf(observed, name) === undefined);
   const init = planInitContainers(input);
   if (init.type === "failed") return { ...nothing, killPod: true };
-  if (!init.initialised) return { ...nothing, sandbox, kills: init.kills, startEphemeral, startInit: init.start };
+  if (!init.initialised) {
+    const { kills, start } = init;
+    return { ...nothing, sandbox, kills, startEphemeral, startInit: start, resize: planResize(input, namesOf(kills)) };
+  }
 
   const decisions = pod.spec.containers.map((container) => decideRegular(input, container));
   const startRegular = decisions.filter((decision) => decision.start).map((decision) => decision.name);
@@ -99,17 +101,13 @@ function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
     sandbox,
     startEphemeral,
     startInit: init.start,
-    resizes: resizesOf(input, new Set(kills.map(({ container }) => container.name))),
+    resize: planResize(input, namesOf(kills)),
     startRegular,
   };
 }
 
-function resizesOf({ pod, observed, givenTo }: PlanInput, killed: ReadonlySet<string>): readonly ContainerResize[] {
-  return resizableContainers(pod).flatMap((container) => {
-    const newest = newestOf(observed, container.name);
-    if (newest?.state !== "running" || killed.has(container.name)) return [];
-    return resizeFor(container, newest, givenTo) ?? [];
-  });
+function namesOf(kills: readonly ContainerKill[]): ReadonlySet<string> {
+  return new Set(kills.map(({ container }) => container.name));
 }
 
 /** What runs of the pod, or may run, but for what people have attached to it. */

@@ -2,6 +2,7 @@ import type { Clock, Logger } from "../../ground/base/index.ts";
 import type {
   Container,
   ContainerResources,
+  GivenResources,
   IdentifiedPod,
   ObservedContainer,
   ObservedPod,
@@ -14,7 +15,7 @@ import type {
 } from "../../ground/model/index.ts";
 import type { ProbeKind, ProbeResult } from "../probes/index.ts";
 import type { StartContainerRequest } from "../runtime/index.ts";
-import type { PendingResize, StatusNode } from "../status/index.ts";
+import type { PendingResize, StatusInput, StatusNode } from "../status/index.ts";
 import type { WorkerTable } from "./worker-table.ts";
 
 /** What a pod's worker needs of the rest of the agent. */
@@ -53,8 +54,10 @@ export interface WorkerMetrics {
   /** The first sync of a pod begins, this long after the pod came. */
   began(pod: IdentifiedPod | undefined, waitedMs: number): void;
   synced(operation: SyncOperation, durationMs: number): void;
-  /** Whether containers of the pod do not have yet what they were promised. */
+  /** Whether the pod does not have yet what it was promised. */
   resizing(uid: PodUid, isUnderWay: boolean): void;
+  /** A try to give a pod what it was promised took this long. */
+  resized(isDone: boolean, durationMs: number): void;
   /** A pod that only the runtime knows is being stopped. */
   orphaned(): void;
   /** A pod came back under the same uid after it had been stopped. */
@@ -112,10 +115,16 @@ export interface StarterPort {
 
 /** Gives running containers other resources in place. */
 export interface ResizePort {
-  /** What the container was given; undefined: nobody knows. */
-  givenTo(uid: PodUid, container: ObservedContainer): ContainerResources | undefined;
+  /** What the pod and its containers were given. */
+  givenTo(uid: PodUid): GivenResources;
   /** What the pod asks for and does not have; undefined: nothing. */
   pending(uid: PodUid): PendingResize | undefined;
+  /** The version of the spec whose resources were promised last, until `told`; undefined: no news since. */
+  accepted(uid: PodUid): { readonly generation: number | undefined } | undefined;
+  /** What users are told of what the pod as a whole has; undefined: nothing. */
+  podLevel(pod: IdentifiedPod, isRunning: boolean): Promise<StatusInput["resize"]["podLevel"]>;
+  /** Users know that the pod has what it was promised. */
+  told(uid: PodUid): void;
   /** Resolves when what pods were promised would outlive the agent. */
   promiseKept(): Promise<void>;
   /** Raises what the pod's cgroup allows to what its containers were promised, where it is less. */
@@ -124,6 +133,8 @@ export interface ResizePort {
   lowerPod(pod: IdentifiedPod, resource: ResizableResource): Promise<void>;
   /** Lets the pod's cgroup follow what its containers have got by starting anew. */
   followPod(pod: IdentifiedPod): Promise<void>;
+  /** The pod as a whole has this now. */
+  notePod(uid: PodUid, resources: ContainerResources): void;
   /** Gives a running container the resources that it is described with here, and notes it. */
   update(pod: IdentifiedPod, running: ObservedContainer, container: Container, signal: AbortSignal): Promise<void>;
   /** In bytes; undefined: the pod as a whole has no limit. */

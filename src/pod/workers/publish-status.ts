@@ -1,6 +1,18 @@
-import { type IdentifiedPod, isTerminalPhase, type ObservedPod, type PodStatus } from "../../ground/model/index.ts";
+import {
+  type IdentifiedPod,
+  isTerminalPhase,
+  type ObservedPod,
+  type PodStatus,
+  uidOf,
+} from "../../ground/model/index.ts";
 import type { ProbeResult } from "../probes/index.ts";
-import { computePodStatus, finalPodStatus, type StatusInput, withForeignConditions } from "../status/index.ts";
+import {
+  computePodStatus,
+  finalPodStatus,
+  resizeEvent,
+  type StatusInput,
+  withForeignConditions,
+} from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { PodWorker } from "./worker.ts";
@@ -22,6 +34,7 @@ export async function publishStatus(
   const { uid } = worker;
   await ports.terminationTexts.prepare(uid, observed.containers);
   const isWanted = teardown === "wanted" || teardown === "starting";
+  const isRunning = observed.containers.some(({ state }) => state === "running");
   const input: StatusInput = {
     pod,
     observed,
@@ -36,8 +49,11 @@ export async function publishStatus(
     now: ports.clock.now(),
     resize: {
       pending: ports.resize.pending(uid),
-      givenTo: (running) => ports.resize.givenTo(uid, running),
-      error: worker.resizeError,
+      accepted: acceptedFor(pod, ports),
+      given: ports.resize.givenTo(uid),
+      podLevel: await ports.resize.podLevel(pod, isRunning),
+      // What was said of an earlier version of the spec says nothing of this one.
+      error: worker.resizeError?.generation === pod.metadata.generation ? worker.resizeError?.message : undefined,
     },
     tornDown: !isWanted,
     sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
@@ -53,24 +69,38 @@ export async function publishStatus(
     status: kept,
     crashBackoff: worker.crashBackoff.snapshot(),
   });
-  const before = input.previous;
   ports.statuses.set(pod, shown);
-  ports.metrics?.resizing(uid, isResizeShown(kept));
-  if (isResizeShown(before) && !isResizeShown(kept) && !isTerminalPhase(kept.phase)) tellOfResize(pod, ports);
+  tellOfResize(pod, input, kept, ports);
   return status;
 }
 
-function isResizeShown(status: PodStatus | undefined): boolean {
-  return status?.conditions?.some(({ type, status }) => type === "PodResizeInProgress" && status === "True") ?? false;
+/** A resize that was accepted while an earlier version of the pod is worked on is not its business. */
+function acceptedFor(pod: IdentifiedPod, { resize }: WorkerPorts): StatusInput["resize"]["accepted"] {
+  const accepted = resize.accepted(uidOf(pod));
+  return (accepted?.generation ?? 0) > (pod.metadata.generation ?? 0) ? undefined : accepted;
 }
 
-function tellOfResize(pod: IdentifiedPod, { recordEvent }: WorkerPorts): void {
-  const described = (containers: IdentifiedPod["spec"]["containers"] = []) =>
-    containers.map(({ name, resources = {} }) => ({ name, resources }));
-  const { initContainers, containers } = pod.spec;
-  const all = { initContainers: described(initContainers), containers: described(containers) };
-  const message = `Pod resize completed: ${JSON.stringify(all)}`;
-  recordEvent(pod, { type: "Normal", reason: "ResizeCompleted", message });
+/** Says once that a resize is done: when all that runs has it, be it that nothing runs. */
+function tellOfResize(
+  pod: IdentifiedPod,
+  { previous, resize: { accepted } }: StatusInput,
+  kept: PodStatus,
+  ports: WorkerPorts,
+): void {
+  const uid = uidOf(pod);
+  const shown = resizeShown(kept);
+  ports.metrics?.resizing(uid, shown !== undefined);
+  if (shown !== undefined) return;
+  if (accepted !== undefined) ports.resize.told(uid);
+  const before = accepted ?? resizeShown(previous);
+  if (before === undefined || isTerminalPhase(kept.phase)) return;
+  ports.recordEvent(pod, resizeEvent("ResizeCompleted", pod, before));
+}
+
+/** The resize that a status says is under way. */
+function resizeShown(status: PodStatus | undefined): { readonly generation: number | undefined } | undefined {
+  const found = status?.conditions?.find(({ type, status }) => type === "PodResizeInProgress" && status === "True");
+  return found === undefined ? undefined : { generation: found.observedGeneration };
 }
 
 /** A container without such a probe has nothing to pass. */

@@ -4,47 +4,55 @@ import {
   type IdentifiedPod,
   type ResizableResource,
   resizableResources,
+  uidOf,
 } from "../../ground/model/index.ts";
-import type { ContainerResize } from "./plan-resize.ts";
+import type { ContainerResize, ResizePlan } from "./plan-resize.ts";
 import type { ResizePort } from "./ports.ts";
 
 /**
- * Gives running containers what they were promised. The pod's own limit must never be below what its containers may
- * use: it is raised before them and lowered after them, and among containers those go first that give something back.
- * The first failure ends it; what was done is noted, and the next try goes on from there.
+ * Gives a pod and its running containers what they were promised. The pod's own limit must never be below what its
+ * containers may use: it is raised before them and lowered after them, and among containers those go first that give
+ * something back. The first failure ends it; what was done is noted, and the next try goes on from there.
  */
-export async function resizeContainers(
+export async function resizePod(
   pod: IdentifiedPod,
-  resizes: readonly ContainerResize[],
+  plan: ResizePlan,
   port: ResizePort,
   signal: AbortSignal,
 ): Promise<void> {
   await port.promiseKept();
-  const ofMemory = resizes.filter(({ changed }) => changed.includes("memory"));
-  if (ofMemory.length > 0) await refuseBelowUsage(pod, ofMemory, port, signal);
-  const given = new Map(resizes.map((resize) => [resize.container.name, resize.given]));
+  await refuseBelowUsage(pod, plan, port, signal);
+  const given = new Map(plan.containers.map((resize) => [resize.container.name, resize.given]));
+  const isWhole = plan.pod.changed.length > 0;
+  let ofPod = plan.pod.given;
   // Memory first: it is what can fail.
   for (const resource of [...resizableResources].reverse()) {
-    const due = resizes.filter(({ changed }) => changed.includes(resource));
-    if (due.length === 0) continue;
+    const due = plan.containers.filter(({ changed }) => changed.includes(resource));
+    const isPodDue = plan.pod.changed.includes(resource);
+    if (due.length === 0 && !isPodDue) continue;
     await port.raisePod(pod, resource);
+    if (isPodDue) ofPod = mixed(ofPod, pod.spec.resources, resource);
+    // Containers without limits have the pod's: of the other resource it is not their turn yet.
+    const staged = isWhole ? { ...pod, spec: { ...pod.spec, resources: ofPod } } : pod;
     for (const resize of givingBackFirst(due, resource)) {
       const { name, resources } = resize.container;
       const now = mixed(given.get(name), resources, resource);
-      await port.update(pod, resize.running, { ...resize.container, resources: now }, signal);
+      await port.update(staged, resize.running, { ...resize.container, resources: now }, signal);
       given.set(name, now);
     }
     await port.lowerPod(pod, resource);
+    if (isPodDue) port.notePod(uidOf(pod), ofPod);
   }
 }
 
 function givingBackFirst(resizes: readonly ContainerResize[], resource: ResizableResource): readonly ContainerResize[] {
-  const givesBack = ({ container, given }: ContainerResize): boolean => {
-    const wanted = amountIn(container.resources, "limits", resource);
-    const had = amountIn(given, "limits", resource);
-    return wanted !== undefined && (had === undefined || wanted < had);
-  };
+  const givesBack = ({ before, after }: ContainerResize): boolean => isLowered(before, after, resource);
   return [...resizes.filter(givesBack), ...resizes.filter((resize) => !givesBack(resize))];
+}
+
+function isLowered(before: ContainerResources, after: ContainerResources, resource: ResizableResource): boolean {
+  const [had, wanted] = [amountIn(before, "limits", resource), amountIn(after, "limits", resource)];
+  return wanted !== undefined && (had === undefined || wanted < had);
 }
 
 /** The resources before, with the new values of one of them. */
@@ -64,23 +72,21 @@ function mixed(
 /** A limit below what is in use now would have the kernel kill processes: better to say so and wait. */
 async function refuseBelowUsage(
   pod: IdentifiedPod,
-  resizes: readonly ContainerResize[],
+  plan: ResizePlan,
   port: ResizePort,
   signal: AbortSignal,
 ): Promise<void> {
-  const lowered = resizes.flatMap(({ container, running, given }) => {
-    const wanted = amountIn(container.resources, "limits", "memory");
-    const had = amountIn(given, "limits", "memory");
-    return wanted !== undefined && (had === undefined || wanted < had) ? [{ running, limit: wanted / unit }] : [];
-  });
-  if (lowered.length === 0) return;
+  const lowered = plan.containers.filter(({ before, after }) => isLowered(before, after, "memory"));
+  const isPodLowered = isLowered(plan.pod.given, pod.spec.resources ?? {}, "memory");
+  if (lowered.length === 0 && !isPodLowered) return;
   const problems: string[] = [];
   const podLimit = port.podMemoryLimit(pod);
   const podUsage = await port.podMemoryUsage(pod);
   if (podLimit !== undefined && podUsage >= podLimit) {
     problems.push(`attempting to set pod memory limit (${podLimit}) below current usage (${podUsage})`);
   }
-  for (const { running, limit } of lowered) {
+  for (const { running, after } of lowered) {
+    const limit = (amountIn(after, "limits", "memory") ?? 0n) / unit;
     const usage = await port.containerMemoryUsage(running, signal);
     if (usage < limit) continue;
     problems.push(

@@ -1,9 +1,13 @@
 import {
   type Container,
   type ContainerResources,
-  changedResources,
+  duePodResize,
+  dueResize,
+  type GivenResources,
   type IdentifiedPod,
+  newestOf,
   type ObservedContainer,
+  type ObservedPod,
   type PodUid,
   type ResizableResource,
   resizableContainers,
@@ -12,14 +16,18 @@ import {
 } from "../../ground/model/index.ts";
 import type { Actuations, Allocations, PodCgroups } from "../resources/index.ts";
 import type { ContainerUpdates } from "../runtime/index.ts";
-import type { PendingResize } from "../status/index.ts";
+import type { PendingResize, StatusInput } from "../status/index.ts";
 import type { ResizePort } from "./ports.ts";
 
 export interface ResizerPorts {
   readonly allocations: Pick<Allocations, "saved">;
   readonly actuations: Actuations;
   readonly pending: (uid: PodUid) => PendingResize | undefined;
-  readonly cgroups: Pick<PodCgroups, "raise" | "lower" | "follow" | "memoryLimit" | "memoryUsage">;
+  /** Accepted, and not said to be done; by the version of the spec. */
+  readonly accepted: Map<PodUid, number | undefined>;
+  /** Whether statuses say what pods as a whole have: the gate InPlacePodLevelResourcesVerticalScaling. */
+  readonly tellsOfPods: boolean;
+  readonly cgroups: Pick<PodCgroups, "raise" | "lower" | "follow" | "memoryLimit" | "memoryUsage" | "resources">;
   readonly containers: ContainerUpdates;
   /** The newest sandbox of the pod. */
   readonly sandboxOf: (uid: PodUid) => SandboxId | undefined;
@@ -34,12 +42,28 @@ export class Resizer implements ResizePort {
     this.#ports = ports;
   }
 
-  givenTo(uid: PodUid, { name }: ObservedContainer): ContainerResources | undefined {
-    return this.#ports.actuations.of(uid, name);
+  givenTo(uid: PodUid): GivenResources {
+    return this.#ports.actuations.givenTo(uid);
   }
 
   pending(uid: PodUid): PendingResize | undefined {
     return this.#ports.pending(uid);
+  }
+
+  accepted(uid: PodUid): { readonly generation: number | undefined } | undefined {
+    const { accepted } = this.#ports;
+    return accepted.has(uid) ? { generation: accepted.get(uid) } : undefined;
+  }
+
+  told(uid: PodUid): void {
+    this.#ports.accepted.delete(uid);
+  }
+
+  async podLevel(pod: IdentifiedPod, isRunning: boolean): Promise<StatusInput["resize"]["podLevel"]> {
+    if (!this.#ports.tellsOfPods) return undefined;
+    if (!isRunning) return { ofCgroup: undefined };
+    // What can't be read is not worth a status that does not come: then what was given is told.
+    return { ofCgroup: await this.#ports.cgroups.resources(pod).catch(() => undefined) };
   }
 
   promiseKept(): Promise<void> {
@@ -60,6 +84,10 @@ export class Resizer implements ResizePort {
     return this.#ports.cgroups.follow(pod);
   }
 
+  notePod(uid: PodUid, resources: ContainerResources): void {
+    this.#ports.actuations.notePod(uid, resources);
+  }
+
   async update(
     pod: IdentifiedPod,
     running: ObservedContainer,
@@ -67,7 +95,7 @@ export class Resizer implements ResizePort {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#ports.containers.update(pod, running, container, signal);
-    this.#ports.actuations.note(uidOf(pod), running.name, container.resources ?? {});
+    this.#ports.actuations.note(pod, running.name, container.resources ?? {});
   }
 
   podMemoryLimit(pod: IdentifiedPod): bigint | undefined {
@@ -88,10 +116,17 @@ export class Resizer implements ResizePort {
   }
 }
 
-/** Whether every container of the pod was given what it was promised, as far as anybody has noted it. */
-export function hasWhatWasPromised(pod: IdentifiedPod, actuations: Pick<Actuations, "of">): boolean {
-  return resizableContainers(pod).every(({ name, resources }) => {
-    const given = actuations.of(uidOf(pod), name);
-    return given === undefined || changedResources(given, resources).length === 0;
+/** Whether the pod, and whatever of it may run now, was given what it was promised, as far as anybody has noted it. */
+export function hasWhatWasPromised(
+  pod: IdentifiedPod,
+  observed: ObservedPod | undefined,
+  given: GivenResources,
+): boolean {
+  if (duePodResize(pod, given).changed.length > 0) return false;
+  return resizableContainers(pod).every((container) => {
+    // What has ended gets its promise when it starts anew, and may never do so.
+    const running = observed === undefined ? container : newestOf(observed, container.name);
+    if (running === undefined || ("state" in running && running.state === "exited")) return true;
+    return dueResize(pod, container, running, given).changed.length === 0;
   });
 }

@@ -9,6 +9,7 @@ import {
 import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { type PodPlan, planPod } from "./plan.ts";
+import { resizesAnything } from "./plan-resize.ts";
 import type { Running } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { publishStatus } from "./publish-status.ts";
@@ -194,7 +195,7 @@ function makePlan(worker: PodWorker, pod: IdentifiedPod, observed: ObservedPod, 
     pod,
     observed,
     hashOf: ports.hashOf,
-    givenTo: (container) => ports.resize.givenTo(worker.uid, container),
+    given: ports.resize.givenTo(worker.uid),
     probes: {
       liveness: (container) => ports.probes.result(worker.uid, container, "liveness"),
       startup: (container) => ports.probes.result(worker.uid, container, "startup"),
@@ -203,7 +204,7 @@ function makePlan(worker: PodWorker, pod: IdentifiedPod, observed: ObservedPod, 
 }
 
 function isIdle(plan: PodPlan): boolean {
-  if (plan.resizes.length > 0) return false;
+  if (resizesAnything(plan.resize)) return false;
   return (
     !plan.killPod &&
     plan.restartAll === undefined &&

@@ -29,7 +29,7 @@ export interface PodWorker extends WorkerRecords {
   /** As it is run, with the resources that it was promised. */
   pod: IdentifiedPod;
   /** Why the last attempt to give running containers what they were promised did not succeed. */
-  resizeError: string | undefined;
+  resizeError: { readonly message: string; readonly generation: number | undefined } | undefined;
   /** Changed by `move` alone. */
   state: PodState;
 }

@@ -1,3 +1,4 @@
+import { table } from "../../../ground/base/index.ts";
 import { schemaTable } from "../gen/schema.ts";
 
 /** The shape of a field's value. */
@@ -29,6 +30,12 @@ export interface TypeSchema {
   readonly fields: ReadonlyMap<string, FieldSchema>;
 }
 
+/** Fields of API servers after v1.34 that nodes write, as in the generated table. */
+const laterFields: Readonly<Record<string, string>> = table({
+  "core.v1.NodeStatus": "declaredFeatures:[]string~atomic",
+  "core.v1.PodStatus": "allocatedResources:{}quantity resources:core.v1.ResourceRequirements",
+});
+
 const parsed = new Map<string, TypeSchema>();
 
 /** The type with this name, such as `core.v1.Pod`; undefined when the table does not have it. */
@@ -37,7 +44,7 @@ export function schemaOf(name: string): TypeSchema | undefined {
   if (known !== undefined) return known;
   const text = Object.hasOwn(schemaTable, name) ? schemaTable[name] : undefined;
   if (text === undefined) return undefined;
-  const schema = parseType(name, text);
+  const schema = parseType(name, `${text} ${laterFields[name] ?? ""}`);
   parsed.set(name, schema);
   return schema;
 }

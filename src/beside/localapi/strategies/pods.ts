@@ -19,7 +19,8 @@ import { pods } from "../kinds/index.ts";
 import type { ApiObject } from "../object.ts";
 import type { Strategy } from "../rest/world.ts";
 import { invalid } from "../status-error.ts";
-import { keepAllowedResize, onlyEphemeralContainers } from "./pod-parts.ts";
+import { onlyEphemeralContainers } from "./pod-parts.ts";
+import { resizedPod } from "./pod-resize.ts";
 
 const asPod = (object: ApiObject): Pod => object as unknown as Pod;
 const asObject = (pod: Pod): ApiObject => pod as unknown as ApiObject;
@@ -43,7 +44,7 @@ export const podStrategy: Strategy = {
   },
   validateUpdate: (object, old) => specProblems(asPod(object), asPod(old)),
   admitDelete: (object, _world, { user }) => nodeMayTouchPod(object, user, "delete"),
-  admitSubresource(name, object, old, _world, { user }) {
+  admitSubresource(name, object, old, world, { user }) {
     nodeMayTouchPod(old, user, "status");
     if (name === "status") nodeMayReport(object, old, user);
     switch (name) {
@@ -56,7 +57,7 @@ export const podStrategy: Strategy = {
       case "ephemeralcontainers":
         return withOldEphemeralContainers(complete(onlyEphemeralContainers(object, old)), old);
       case "resize":
-        return resized(complete(keepAllowedResize(object, old)), old);
+        return complete(resizedPod(object, old, world));
       default:
         return object;
     }
@@ -136,15 +137,6 @@ function withOldEphemeralContainers(object: ApiObject, old: ApiObject): ApiObjec
   }
   if (problems.problems.length > 0) throw invalid(pods, old.metadata.name ?? "", problems.problems);
   return object;
-}
-
-/** A resize that keeps the pod in its class of service. */
-function resized(object: ApiObject, old: ApiObject): ApiObject {
-  const qosClass = stringAt(old, "status", "qosClass");
-  if (qosClassOf({ ...object, status: {} } as unknown as IdentifiedPod) === qosClass) return object;
-  const problems = new ProblemList();
-  problems.invalid("spec", qosClass, "Pod QOS Class may not change as a result of resizing");
-  throw invalid(pods, old.metadata.name ?? "", problems.problems);
 }
 
 const gatedCondition = {

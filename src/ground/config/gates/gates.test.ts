@@ -4,14 +4,16 @@ import { memoryIo } from "../../../../test/support/config-io.ts";
 import { configOf, loadFile, problemsOf } from "../../../../test/support/load-config.ts";
 import { loadConfig } from "../load.ts";
 import { kubeletGates } from "./gate-table.ts";
+import { laterGates } from "./gate-table-later.ts";
 import { otherComponentGates } from "./gate-table-others.ts";
 import { describeGates, GateSet } from "./gates.ts";
 
-const everyGate = { ...kubeletGates, ...otherComponentGates };
+const everyGate = { ...kubeletGates, ...laterGates, ...otherComponentGates };
 
-test("the kubelet reads 88 gates, 206 are known in all", () => {
+test("the kubelet reads 88 gates, 206 are known in all, and two of later kubelets", () => {
   assert.equal(Object.keys(kubeletGates).length, 88);
-  assert.equal(Object.keys(everyGate).length, 206);
+  assert.equal(Object.keys({ ...kubeletGates, ...otherComponentGates }).length, 206);
+  assert.equal(Object.keys(everyGate).length, 208);
 });
 
 for (const [name, spec] of Object.entries(everyGate)) {
@@ -117,7 +119,7 @@ test("gates of other components are accepted and told of", async () => {
   assert.ok(texts.includes("Setting GA feature gate ExecProbeTimeout=false. It will be removed in a future release."));
   assert.ok(texts.includes("Setting deprecated feature gate KMSv1=false. It will be removed in a future release."));
   assert.equal(gates.all.find(({ name }) => name === "ExecProbeTimeout")?.enabled, false);
-  assert.equal(gates.all.length, 206);
+  assert.equal(gates.all.length, 208);
 });
 
 test("gates decide defaults and rules, however they were set", async () => {

@@ -2,12 +2,15 @@ import { table } from "../../base/index.ts";
 import { hint } from "../text/nearest.ts";
 import type { GateSpec, GateStage } from "./gate-spec.ts";
 import { type GateName, kubeletGates } from "./gate-table.ts";
+import { laterGates } from "./gate-table-later.ts";
 import { otherComponentGates } from "./gate-table-others.ts";
+
+type ReadGate = GateName | keyof typeof laterGates;
 
 /** The feature gates as they stand once flags and files have been read. */
 export interface FeatureGates {
-  enabled(name: GateName): boolean;
-  /** Every gate of v1.34, also those of other components, for metrics and for people. */
+  enabled(name: ReadGate): boolean;
+  /** Every gate of v1.34 and what we have of later ones, also those of other components, for metrics and for people. */
   readonly all: readonly KnownGate[];
 }
 
@@ -29,7 +32,10 @@ interface Gate {
 const stageSwitches: Readonly<Record<string, GateStage>> = table({ AllAlpha: "alpha", AllBeta: "beta" });
 
 const knownGates: ReadonlyMap<string, Gate> = new Map(
-  Object.entries<GateSpec>({ ...kubeletGates, ...otherComponentGates }).map(([name, spec]) => [name, gate(name, spec)]),
+  Object.entries<GateSpec>({ ...kubeletGates, ...laterGates, ...otherComponentGates }).map(([name, spec]) => [
+    name,
+    gate(name, spec),
+  ]),
 );
 
 /** Gates being set, first by flags, then by files. */
@@ -69,7 +75,7 @@ export class GateSet {
       Object.freeze({ name: gate.name, stage: gate.stage, default: gate.default, enabled: this.isOn(gate.name) }),
     );
     const on = new Set(all.filter((gate) => gate.enabled).map((gate) => gate.name));
-    return Object.freeze({ enabled: (name: GateName) => on.has(name), all: Object.freeze(all) });
+    return Object.freeze({ enabled: (name: ReadGate) => on.has(name), all: Object.freeze(all) });
   }
 }
 

@@ -123,6 +123,14 @@ test("what others wrote stays: foreign conditions in their place, attached volum
   assert.equal(status?.volumesAttached, volumesAttached);
 });
 
+test("what the node can do beyond its version is declared, and taken back", async () => {
+  const declaring = await start({ declaredFeatures: ["A", "B"] }).compute(fresh);
+  assert.deepEqual((declaring.status as { declaredFeatures?: object }).declaredFeatures, ["A", "B"]);
+  const silent = await start({ declaredFeatures: [] }).compute(declaring);
+  assert.deepEqual((silent.status as { declaredFeatures?: object }).declaredFeatures, []);
+  assert.equal("declaredFeatures" in ((await start().compute(fresh)).status ?? {}), false);
+});
+
 test("a part that cannot be read stays as it was, the others go on", async () => {
   const world = start();
   const { facts } = world;

@@ -44,7 +44,7 @@ export class StatusComputer {
   /** The node with the status it has now; what others wrote into the status stays. */
   async compute(node: Node, signal: AbortSignal): Promise<Node> {
     const { facts, clock, recordEvent } = this.#ports;
-    const { nodeName, port, kubeletVersion } = this.#settings;
+    const { nodeName, port, kubeletVersion, declaredFeatures } = this.#settings;
     const present = node.status ?? {};
     const runtime = facts.runtime();
     const devices = facts.devices();
@@ -66,6 +66,7 @@ export class StatusComputer {
       daemonEndpoints: { kubeletEndpoint: { Port: port } },
       ...(images !== undefined && { images }),
       ...(runtime.handlers.length > 0 && { runtimeHandlers: runtime.handlers }),
+      ...((declaredFeatures.length > 0 || "declaredFeatures" in present) && { declaredFeatures }),
       ...(runtime.features !== undefined && { features: runtime.features }),
       conditions: this.#conditions(present.conditions ?? [], capacity, context),
       ...(volumesInUse !== undefined && { volumesInUse }),

@@ -1,8 +1,16 @@
 import type { Logger } from "../../../ground/base/index.ts";
-import type { ContainerResources, PodUid } from "../../../ground/model/index.ts";
+import {
+  type ContainerResources,
+  type GivenResources,
+  type IdentifiedPod,
+  jsonEqual,
+  type PodUid,
+  uidOf,
+  withPodLimits,
+} from "../../../ground/model/index.ts";
 import { KeptResources } from "./kept-resources.ts";
 
-/** What the runtime was last told that containers may use. */
+/** What the runtime was last told that containers may use, and what the cgroups of pods as a whole were last given. */
 export class Actuations {
   readonly #kept: KeptResources;
 
@@ -16,13 +24,46 @@ export class Actuations {
 
   /** Undefined: nobody has noted it. */
   of(uid: PodUid, container: string): ContainerResources | undefined {
-    const containers = this.#kept.of(uid);
+    const containers = this.#kept.of(uid)?.containers;
     return containers !== undefined && Object.hasOwn(containers, container) ? containers[container] : undefined;
   }
 
+  givenTo(uid: PodUid): GivenResources {
+    return { to: ({ name }) => this.of(uid, name), toPod: () => this.ofPod(uid) };
+  }
+
+  /** What the pod as a whole was given; undefined: nothing, or nobody has noted it. */
+  ofPod(uid: PodUid): ContainerResources | undefined {
+    const pod = this.#kept.of(uid)?.pod;
+    return pod === "none" ? undefined : pod;
+  }
+
   /** The container is made, or was changed, with these resources. Where the note is lost the change is made again. */
-  note(uid: PodUid, container: string, resources: ContainerResources): void {
-    this.#kept.set(uid, { ...this.#kept.of(uid), [container]: resources });
+  note(pod: IdentifiedPod, container: string, resources: ContainerResources): void {
+    const uid = uidOf(pod);
+    const before = this.#kept.of(uid);
+    const given = this.#asNoted(pod, resources);
+    this.#kept.set(uid, { ...before, containers: { ...before?.containers, [container]: given } });
+  }
+
+  /** The pod's own limits count where a container has none. They are only named while the pod was given others. */
+  #asNoted(pod: IdentifiedPod, resources: ContainerResources): ContainerResources {
+    const given = withPodLimits(resources, pod.spec.resources);
+    const assumed = withPodLimits(resources, this.ofPod(uidOf(pod)) ?? pod.spec.resources);
+    return jsonEqual(given, assumed) ? resources : given;
+  }
+
+  /** What the pod is promised as a whole is believed to be what it was given, where nobody has noted that. */
+  believe(pod: IdentifiedPod): void {
+    const { resources } = pod.spec;
+    if (resources !== undefined && this.ofPod(uidOf(pod)) === undefined) this.notePod(uidOf(pod), resources);
+  }
+
+  /** The pod as a whole was given this. */
+  notePod(uid: PodUid, resources: ContainerResources): void {
+    const before = this.#kept.of(uid);
+    if (jsonEqual(before?.pod, resources)) return;
+    this.#kept.set(uid, { containers: {}, ...before, pod: resources });
   }
 
   retain(isKnown: (uid: PodUid) => boolean): void {

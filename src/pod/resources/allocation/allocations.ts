@@ -1,5 +1,12 @@
 import type { Logger } from "../../../ground/base/index.ts";
-import { allocate, type IdentifiedPod, type PodUid, uidOf, withAllocated } from "../../../ground/model/index.ts";
+import {
+  type AllocatedResources,
+  allocate,
+  type IdentifiedPod,
+  type PodUid,
+  uidOf,
+  withAllocated,
+} from "../../../ground/model/index.ts";
 import { KeptResources } from "./kept-resources.ts";
 
 /**
@@ -27,7 +34,7 @@ export class Allocations {
   admit(pod: IdentifiedPod): void {
     const before = this.#kept.of(uidOf(pod));
     const allocated = allocate(pod, before);
-    if (before !== undefined && Object.keys(allocated).every((name) => before[name] === allocated[name])) return;
+    if (before !== undefined && isAllOf(allocated, before)) return;
     this.#kept.set(uidOf(pod), allocated);
   }
 
@@ -48,4 +55,8 @@ export class Allocations {
   forget(uid: PodUid): void {
     this.#kept.forget(uid);
   }
+}
+
+function isAllOf({ pod, containers }: AllocatedResources, before: AllocatedResources): boolean {
+  return pod === before.pod && Object.keys(containers).every((name) => before.containers[name] === containers[name]);
 }

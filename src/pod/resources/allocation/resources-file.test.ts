@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { silentLogger } from "../../../ground/base/index.ts";
-import type { AllocatedResources, PodUid } from "../../../ground/model/index.ts";
+import { type AllocatedResources, fnv1a32, type PodUid } from "../../../ground/model/index.ts";
 import { ResourcesFile } from "./resources-file.ts";
 
 let directory: string;
@@ -19,7 +19,7 @@ const kubelets = {
   data: '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}',
   checksum: 1178570812,
 };
-const resources: AllocatedResources = { container1: { requests: { cpu: "1Ki", memory: "1Ki" } } };
+const resources: AllocatedResources = { containers: { container1: { requests: { cpu: "1Ki", memory: "1Ki" } } } };
 const file = (content: ReadonlyMap<PodUid, AllocatedResources> = new Map()): ResourcesFile =>
   new ResourcesFile(path, silentLogger, () => content);
 
@@ -29,6 +29,24 @@ test("a file of the kubelet's is read, and written to the letter", async () => {
   assert.deepEqual([...read], [["pod1", resources]]);
   await file(read).save();
   assert.equal(readFileSync(path, "utf8"), JSON.stringify(kubelets));
+});
+
+for (const [what, pod, data] of [
+  ["something", { limits: { cpu: "1" } }, '"PodLevelResources":{"limits":{"cpu":"1"}}'],
+  ["nothing", "none", '"withoutPodLevelResources":true'],
+] as const) {
+  test(`that a pod was promised ${what} as a whole is kept`, async () => {
+    const kept = new Map([["pod1" as PodUid, { ...resources, pod }]]);
+    await file(kept).save();
+    assert.ok(JSON.parse(readFileSync(path, "utf8")).data.includes(data));
+    assert.deepEqual(await file().read(), kept);
+  });
+}
+
+test("what a later kubelet writes of a pod that has nothing as a whole says nothing", async () => {
+  const data = '{"entries":{"pod1":{"ContainerResources":{},"PodLevelResources":null}}}';
+  writeFileSync(path, JSON.stringify({ data, checksum: fnv1a32(`(string)${data}`) }));
+  assert.deepEqual([...(await file().read())], [["pod1", { containers: {} }]]);
 });
 
 test("no file: nothing is known", async () => assert.equal((await file().read()).size, 0));

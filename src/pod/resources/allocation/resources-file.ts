@@ -55,12 +55,24 @@ export class ResourcesFile {
 }
 
 function encode(content: ByPod): string {
-  const entries = Object.fromEntries(
-    [...content].map(([uid, containers]) => [uid, { ContainerResources: containers }]),
-  );
+  const entries = Object.fromEntries([...content].map(([uid, { pod, containers }]) => [uid, entryOf(pod, containers)]));
   const data = JSON.stringify({ entries });
   return JSON.stringify({ data, checksum: checksumOf(data) });
 }
+
+/**
+ * Kubelets before v1.35 neither write nor read what pods are promised as a whole, and later ones write null both for
+ * "nothing" and for "not noted". To tell these apart is worth a word that kubelets skip: a resize that adds such
+ * resources must not pass for an old promise after a restart.
+ */
+function entryOf(pod: AllocatedResources["pod"], containers: AllocatedResources["containers"]): object {
+  return {
+    ContainerResources: containers,
+    ...(pod === undefined ? {} : pod === "none" ? { [nothingAsAWhole]: true } : { PodLevelResources: pod }),
+  };
+}
+
+const nothingAsAWhole = "withoutPodLevelResources";
 
 function decode(text: string): ByPod {
   const { data, checksum } = asObject(JSON.parse(text), "the file");
@@ -71,13 +83,19 @@ function decode(text: string): ByPod {
   const { entries } = asObject(JSON.parse(data), "data");
   const byPod = new Map<PodUid, AllocatedResources>();
   for (const [uid, entry] of Object.entries(asObject(entries ?? {}, "entries"))) {
-    const containers = asObject(asObject(entry, uid)["ContainerResources"] ?? {}, uid);
-    for (const [name, resources] of Object.entries(containers)) {
-      for (const list of ["requests", "limits"]) asObject(asObject(resources, name)[list] ?? {}, `${name}.${list}`);
-    }
-    byPod.set(uid as PodUid, containers as AllocatedResources);
+    const members = asObject(entry, uid);
+    const containers = asObject(members["ContainerResources"] ?? {}, uid);
+    for (const [name, resources] of Object.entries(containers)) requireLists(resources, name);
+    const podLevel = members["PodLevelResources"] ?? undefined;
+    if (podLevel !== undefined) requireLists(podLevel, "PodLevelResources");
+    const pod = podLevel ?? (members[nothingAsAWhole] === true ? "none" : undefined);
+    byPod.set(uid as PodUid, { ...(pod === undefined ? {} : { pod }), containers } as AllocatedResources);
   }
   return byPod;
+}
+
+function requireLists(resources: unknown, name: string): void {
+  for (const list of ["requests", "limits"]) asObject(asObject(resources, name)[list] ?? {}, `${name}.${list}`);
 }
 
 /** As the kubelet computes it: over the text as its debug printer shows it. */

@@ -49,6 +49,29 @@ describe("local API server", () => {
     session.destroy();
   });
 
+  test("a connection has so many streams; who wants more opens another", async () => {
+    const { certPem, keyPem } = accessOf(await api.adminKubeconfig());
+    const session = connect(api.url, { ca: api.caPem, cert: certPem, key: keyPem });
+    const [settings] = await once(session, "remoteSettings");
+    assert.equal(settings.maxConcurrentStreams, 250);
+    session.destroy();
+  });
+
+  test("a token for very many audiences is reviewed without a standstill", async () => {
+    const audiences = Array.from({ length: 60_000 }, (_, index) => `a${index}`);
+    const account = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    const { body } = await client.post(account, { spec: { audiences } });
+    const token = textAt(body, "status", "token");
+    const others = audiences.map((name) => `not-${name}`);
+    const cpu = process.cpuUsage();
+    const { body: reviewed } = await client.post("/apis/authentication.k8s.io/v1/tokenreviews", {
+      spec: { token, audiences: [...others, "a59999"] },
+    });
+    // All against all would take a hundred times as long as reading and writing them.
+    assert.ok(process.cpuUsage(cpu).user < 3_000_000);
+    assert.deepEqual(at(reviewed, "status", "audiences"), ["a59999"]);
+  });
+
   test("watches are let go when a client resets so many that its connection is cut", async () => {
     const { certPem, keyPem } = accessOf(await api.adminKubeconfig());
     const session = connect(api.url, { ca: api.caPem, cert: certPem, key: keyPem });

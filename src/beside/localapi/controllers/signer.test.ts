@@ -13,10 +13,14 @@ const dns = (value: string): Name => ({ type: "dns", value });
 const ip = (value: string): Name => ({ type: "ip", value });
 
 async function requestFor(node: string, names: readonly Name[], more: readonly object[] = []): Promise<string> {
+  return await requestOf([{ O: ["system:nodes"] }, { CN: [`system:node:${node}`] }, ...more], names);
+}
+
+async function requestOf(subject: readonly object[], names: readonly Name[]): Promise<string> {
   const x509 = await import("@peculiar/x509");
   const signingAlgorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
-    name: [{ O: ["system:nodes"] }, { CN: [`system:node:${node}`] }, ...more] as { [key: string]: string[] }[],
+    name: subject as { [key: string]: string[] }[],
     keys: await crypto.subtle.generateKey(signingAlgorithm, true, ["sign", "verify"]),
     signingAlgorithm,
     extensions: names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension([...names])],
@@ -133,6 +137,51 @@ describe("requests for certificates", () => {
     const approval = { status: { conditions: [{ type: "Approved", status: "True", reason: "ByHand" }] } };
     await admin.patch(`${requests}/twice/approval`, approval);
     assert.equal(at(await untilSettled("twice"), "status", "certificate"), undefined);
+  });
+
+  const nodeSubject = [{ O: ["system:nodes"] }, { CN: ["system:node:n1"] }];
+  for (const [what, signer, subject, names, why] of [
+    [
+      "an administrator by the signer of nodes",
+      "-kubelet",
+      [{ O: ["system:masters"] }, { CN: ["x"] }],
+      [],
+      /not system:nodes/,
+    ],
+    [
+      "another user by the signer of nodes",
+      "-kubelet",
+      [{ O: ["system:nodes"] }, { CN: ["admin"] }],
+      [],
+      /not system:nodes/,
+    ],
+    ["a node with names to serve under", "-kubelet", nodeSubject, [dns("n1")], /subjectAltNames are not allowed/],
+    ["an administrator", "", [{ O: ["system:masters"] }, { CN: ["x"] }], [], /system:masters group is not allowed/],
+  ] as const) {
+    test(`whoever approves it, nobody becomes ${what}`, async () => {
+      const { code } = await admin.post(requests, {
+        metadata: { name: "odd" },
+        spec: {
+          request: await requestOf(subject, names),
+          signerName: `kubernetes.io/kube-apiserver-client${signer}`,
+          usages: ["client auth"],
+        },
+      });
+      assert.equal(code, 201);
+      const approval = { status: { conditions: [{ type: "Approved", status: "True", reason: "ByHand" }] } };
+      await admin.patch(`${requests}/odd/approval`, approval);
+      const settled = await untilSettled("odd");
+      assert.equal(at(settled, "status", "certificate"), undefined);
+      assert.match(JSON.stringify(at(settled, "status", "conditions")), why);
+    });
+  }
+
+  test("a request of thousands of names is refused before anybody reads it", async () => {
+    const request = Buffer.from(`-----BEGIN CERTIFICATE REQUEST-----\n${"A".repeat(60_000)}`).toString("base64");
+    const spec = { request, signerName: "kubernetes.io/kubelet-serving", usages: ["server auth"] };
+    const { code, body } = await node.post(requests, { metadata: { name: "long" }, spec });
+    assert.equal(code, 422);
+    assert.match(JSON.stringify(body), /spec\.request.*may not be longer than 65536 bytes/);
   });
 });
 

@@ -89,6 +89,11 @@ async function decide(parts: SignerParts, object: ApiObject): Promise<void> {
     fail(world, object, "The request is malformed or not signed by its own key");
     return;
   }
+  const misfit = misfitOf(spec.signerName, request);
+  if (misfit !== undefined) {
+    fail(world, object, misfit);
+    return;
+  }
   const now = world.clock.now();
   const lifetimeMs = Math.min(spec.expirationSeconds ?? longestLifetimeSeconds, longestLifetimeSeconds) * 1000;
   // Clocks differ a little; a certificate shall be valid where it is used at once.
@@ -98,16 +103,40 @@ async function decide(parts: SignerParts, object: ApiObject): Promise<void> {
   log.info("Signed a certificate", { request: object.metadata.name, user: spec.username });
 }
 
+/** Why a signer does not sign this, whoever approved it: who reads the name of the signer only must not be deceived. */
+function misfitOf(signerName: string, request: CertificateToSign): string | undefined {
+  const { organizations, alternativeNames } = request;
+  switch (signerName) {
+    case "kubernetes.io/kube-apiserver-client":
+      if (!organizations.includes("system:masters")) return undefined;
+      return "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed";
+    case "kubernetes.io/kube-apiserver-client-kubelet":
+      if (!isOfNode(request)) return notOfNode;
+      return alternativeNames.length === 0 ? undefined : "DNS, IP, email and URI subjectAltNames are not allowed";
+    case "kubernetes.io/kubelet-serving":
+      if (!isOfNode(request)) return notOfNode;
+      if (alternativeNames.some(({ type }) => type !== "dns" && type !== "ip")) {
+        return "Email and URI subjectAltNames are not allowed";
+      }
+      return alternativeNames.length > 0 ? undefined : "DNS or IP subjectAltName is required";
+  }
+  return undefined;
+}
+
+const notOfNode = 'subject organization is not system:nodes, or subject common name does not begin with "system:node:"';
+
+function isOfNode({ commonName, organizations }: CertificateToSign): boolean {
+  return commonName.startsWith("system:node:") && organizations.length === 1 && organizations[0] === "system:nodes";
+}
+
 /** A node asks for itself, or a newcomer asks to become a node. */
 function isKubeletForItself(
   parts: SignerParts,
   { spec }: CertificateSigningRequest,
   request: CertificateToSign,
 ): boolean {
-  const { commonName, organizations, alternativeNames } = request;
-  const isNode =
-    commonName.startsWith("system:node:") && organizations.length === 1 && organizations[0] === "system:nodes";
-  if (!isNode) return false;
+  const { commonName, alternativeNames } = request;
+  if (!isOfNode(request)) return false;
   switch (spec.signerName) {
     case "kubernetes.io/kube-apiserver-client-kubelet":
       return alternativeNames.length === 0 && (spec.username === commonName || isNewcomer(spec.groups ?? []));

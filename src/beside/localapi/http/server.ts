@@ -28,6 +28,9 @@ export interface ServerOptions {
   readonly kubeletIdentity: KeyPair;
 }
 
+/** Of one connection; who watches more opens another. Node would take as many as a client likes. */
+const mostStreams = 250;
+
 /** HTTPS by HTTP/2 or HTTP/1.1, whichever the client speaks. */
 export class ApiHttpServer {
   readonly #server: Http2SecureServer;
@@ -47,6 +50,7 @@ export class ApiHttpServer {
       requestCert: true,
       // Who shows no certificate, or one of others, may still have a token.
       rejectUnauthorized: false,
+      settings: { maxConcurrentStreams: mostStreams },
     });
     this.#server.on("secureConnection", (socket: TLSSocket) => {
       this.#sockets.add(socket);

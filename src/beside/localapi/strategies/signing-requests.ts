@@ -44,10 +44,18 @@ function withTimes(status: Readonly<Record<string, unknown>>, old: object, world
   return { ...status, ...(conditions.length > 0 && { conditions }) };
 }
 
+/** A key and some hundred names fit in. Reading one takes time that nobody else is served in. */
+const longestRequest = 64 * 1024;
+
 function problemsOf(object: ApiObject): readonly Problem[] {
   const problems = new ProblemList();
   const spec = objectAt(object, "spec");
-  const pem = Buffer.from(stringAt(spec, "request"), "base64").toString();
+  const encoded = stringAt(spec, "request");
+  if (encoded.length > longestRequest) {
+    problems.invalidHidden("spec.request", `may not be longer than ${longestRequest} bytes`);
+    return problems.problems;
+  }
+  const pem = Buffer.from(encoded, "base64").toString();
   if (!pem.includes("BEGIN CERTIFICATE REQUEST")) {
     problems.invalidHidden("spec.request", "PEM block type must be CERTIFICATE REQUEST");
   }

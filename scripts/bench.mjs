@@ -17,6 +17,8 @@ if (name === undefined) {
   process.exitCode = 1;
 } else {
   setupToRun();
+  // Agents of benches leave the settings of the machine alone, as those of `nodelet up` do.
+  process.env.NODELET_HOST_SETTINGS = "leave";
   const command = ["--import", "tsx", join(benchDir, `${name}.ts`), ...args];
   process.exitCode = spawnSync(process.execPath, command, { cwd: root, stdio: "inherit" }).status ?? 1;
 }

@@ -9,6 +9,8 @@ import { findKubectl, installKubectl } from "./kubectl.mjs";
 import { buildIfStale, installNpmPackages, installPrograms, SetupError } from "./setup.mjs";
 import { runTestFile } from "./test-process.mjs";
 
+// Agents of tests leave the settings of the machine alone, as those of `nodelet up` do.
+process.env.NODELET_HOST_SETTINGS = "leave";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onCi = process.env.CI === "true";
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));

@@ -4,6 +4,7 @@ import { NODELET_VERSION } from "../ground/config/index.ts";
 import { showIdentity } from "../node/metrics/index.ts";
 import { type NodeApiPorts, startWatchdog, watchLog } from "../node/server/index.ts";
 import type { AgentParts } from "./build-agent.ts";
+import { mayChangeHost } from "./host-settings.ts";
 import type { AgentInputs } from "./inputs.ts";
 
 /** One step of the start; the order matters, since an error at one hides what comes after. */
@@ -37,6 +38,7 @@ export class Agent {
       { name: "checks", start: () => this.#check() },
       { name: "identity", start: () => this.#showIdentity() },
       { name: "directories", start: () => this.#prepareDirectories() },
+      { name: "kernel", start: () => this.#tuneKernel() },
       { name: "own process", start: () => base.host.tuneProcess(base.config, this.#earlyPorts()) },
       { name: "listeners", start: () => this.#listen() },
       { name: "runtime", start: () => this.#connectRuntime() },
@@ -122,6 +124,11 @@ export class Agent {
   async #prepareDirectories(): Promise<void> {
     const { config, host, rootDir, log } = this.parts.base;
     this.#claim = await host.prepareDirectories(config, rootDir, log);
+  }
+
+  async #tuneKernel(): Promise<void> {
+    const { config, host, log, process } = this.parts.base;
+    if (mayChangeHost(process.environment)) await host.tuneKernel(config, log.named("kernel"));
   }
 
   async #listen(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Recorders } from "../connections/kube/index.ts";
 import type { TaskScope } from "../ground/base/index.ts";
 import { parseQuantity, uidOf, wholeUnits } from "../ground/model/index.ts";
 import { evict, isExempt, PodDiskMeter, StorageWatch } from "../node/eviction/index.ts";
+import { UtilChains } from "../node/firewall/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
 import { watchApi, watchDisk, watchEventLoop } from "../node/server/index.ts";
 import { LogRotation, type NodeContext, podLogDirectory, runtimeLabels } from "../pod/runtime/index.ts";
@@ -10,6 +11,7 @@ import type { PodWorkers } from "../pod/workers/index.ts";
 import type { Cluster } from "./build-cluster.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
+import { mayChangeHost } from "./host-settings.ts";
 
 interface UpkeepParts {
   readonly context: NodeContext;
@@ -38,8 +40,10 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
     podsToKeep: sight.podsToKeep,
     onSweep: metrics.volumes.onSweep,
   };
+  const chains = buildUtilChains(base);
   return {
     start(scope) {
+      if (chains !== undefined) scope.spawn("iptables chains", (signal) => chains.run(signal));
       scope.spawn("log rotation", (signal) => rotation.run(signal));
       if (storage !== undefined) scope.spawn("limits of local storage", (signal) => storage.run(signal));
       scope.spawn("orphaned pod directories", (signal) => sweepOrphanedDirectories(sweep, signal));
@@ -52,6 +56,12 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
       });
     },
   };
+}
+
+/** Chains that other parts of a cluster expect; undefined where the agent is to leave the machine as it is. */
+function buildUtilChains({ config, host, clock, log, process }: Foundation): UtilChains | undefined {
+  if (!config.kubelet.makeIPTablesUtilChains || !mayChangeHost(process.environment)) return undefined;
+  return new UtilChains({ clock, log: log.named("iptables"), run: host.runTool });
 }
 
 function watchCluster({ health, clock, config }: Foundation, { cluster, keeper }: UpkeepParts): void {

@@ -76,6 +76,8 @@ export interface Host {
   readonly holdLock: (config: AgentConfig, ports: LockPorts) => Promise<void>;
   /** Claims the root directory for this process alone, and makes what lies below it. */
   readonly prepareDirectories: (config: AgentConfig, rootDir: string, log: Logger) => Promise<Disposable>;
+  /** Sets the kernel up for pods, or throws with what keeps it from being. */
+  readonly tuneKernel: (config: AgentConfig, log: Logger) => Promise<void>;
   readonly tuneProcess: (config: AgentConfig, ports: Omit<LockPorts, "ending">) => Promise<void>;
   /** Opens what others ask the agent through. */
   readonly listen: (config: AgentConfig, rootDir: string, ports: NodeApiPorts, scope: TaskScope) => Promise<void>;

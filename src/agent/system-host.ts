@@ -17,6 +17,7 @@ import {
   readPidLimit,
   readSwaps,
   runTool,
+  tuneKernel,
   tuneOwnProcess,
 } from "../connections/host/index.ts";
 import { canControlSwap, kernelCgroupFiles } from "../pod/resources/index.ts";
@@ -63,6 +64,11 @@ export async function systemHost(): Promise<Host> {
       await prepareDirectories({ rootDir, podLogsDir: kubelet.podLogsDir, checkpoints }, log);
       return claim;
     },
+    tuneKernel: ({ kubelet, gates }, log) =>
+      tuneKernel(
+        { protect: kubelet.protectKernelDefaults, mayLackRights: gates.enabled("KubeletInUserNamespace") },
+        log,
+      ),
     tuneProcess: ({ kubelet }, ports) => tuneOwnProcess(kubelet, ports),
     listen: openListeners,
     containerLogsDir,

@@ -218,6 +218,7 @@ export class WholeAgent implements AsyncDisposable {
         await onHost("prepareDirectories");
         return { [Symbol.dispose]: () => void onHost("release") };
       },
+      tuneKernel: async () => onHost("tuneKernel"),
       tuneProcess: async () => onHost("tuneProcess"),
       listen: async () => onHost("listen"),
       containerLogsDir: join(this.directory, "links"),

@@ -3,6 +3,7 @@ import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, hasCode, savePrivateFile } from "../../ground/base/index.ts";
 import type { ApiAccess } from "./api-process.ts";
+import type { CommandIo } from "./io.ts";
 import { LocalClient } from "./local-client.ts";
 import {
   identify,
@@ -38,9 +39,7 @@ export function agentClient(layout: MachineLayout): LocalClient {
 export async function startAgent(
   layout: MachineLayout,
   settings: AgentSettings,
-  home: string,
-  clock: Clock,
-  signal: AbortSignal,
+  { home, env: own, clock, signal }: Pick<CommandIo, "home" | "env" | "clock" | "signal">,
 ): Promise<ProcessIdentity> {
   await mkdir(layout.agentRoot, { recursive: true, mode: 0o750 });
   const ports = { api: await usablePort(10250), health: await usablePort(10248) };
@@ -49,7 +48,9 @@ export async function startAgent(
   const log = await open(layout.agentLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
   const args = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`];
   if (settings.api !== undefined) args.push(`--kubeconfig=${settings.api.kubeconfig}`);
-  const pid = await spawnDetached(join(home, "bin", "nodelet"), args, log).finally(() => log.close());
+  // The machine is its owner's: nothing of it is changed that `down` could not undo.
+  const env = { ...own, NODELET_HOST_SETTINGS: "leave" };
+  const pid = await spawnDetached(join(home, "bin", "nodelet"), args, log, env).finally(() => log.close());
   const agent = await identify(pid);
   if (agent === undefined) throw await agentEnded(layout);
   await untilAnswering(layout, agent, clock, signal);

@@ -88,7 +88,7 @@ async function ensureAgent(options: UpOptions, io: CommandIo): Promise<ProcessId
   const api = await apiFor(options, io, progress);
   progress("starting the agent");
   const settings = { manifests, runtimeEndpoint, ...(api !== undefined && { api }) };
-  const agent = await startAgent(layout, settings, io.home, io.clock, io.signal);
+  const agent = await startAgent(layout, settings, io);
   progress(`running the pods of ${manifests}; the agent logs to ${layout.agentLog}`);
   return agent;
 }

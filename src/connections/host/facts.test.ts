@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
+import { silentLogger } from "../../ground/base/index.ts";
 import {
   ensureDirectory,
   isAppArmorEnabled,
@@ -14,6 +15,7 @@ import {
   readMounts,
   readSwaps,
 } from "./index.ts";
+import { tuneKernel } from "./kernel-settings.ts";
 import { countCpus } from "./machine.ts";
 import { parseMountInfo } from "./mounts.ts";
 import { setOwnOomScore } from "./oom-score.ts";
@@ -185,6 +187,45 @@ test("directories: a file in the way is named", async () => {
 });
 
 const never = new AbortController().signal;
+
+const settings = {
+  "proc/sys/vm/overcommit_memory": "1\n",
+  "proc/sys/vm/panic_on_oom": "0\n",
+  "proc/sys/kernel/panic": "10\n",
+  "proc/sys/kernel/panic_on_oops": "1\n",
+  "proc/sys/kernel/keys/root_maxkeys": "1000000\n",
+  "proc/sys/kernel/keys/root_maxbytes": "25000000\n",
+};
+const overcommit = "proc/sys/vm/overcommit_memory";
+
+test("kernel settings: what differs is changed, and only that", async () => {
+  const root = machineWith({ ...settings, [overcommit]: "0\n" });
+  chmodSync(join(root, "proc/sys/kernel/panic"), 0o444);
+  await tuneKernel({ protect: false, mayLackRights: false }, silentLogger, root);
+  for (const [name, text] of Object.entries(settings)) {
+    assert.equal(readFileSync(join(root, name), "utf8"), name === overcommit ? "1" : text);
+  }
+});
+
+test("kernel settings: protected, all that differs is said and nothing is changed", async () => {
+  const root = machineWith({ ...settings, [overcommit]: "0\n", "proc/sys/kernel/panic": "0\n" });
+  await assert.rejects(
+    tuneKernel({ protect: true, mayLackRights: true }, silentLogger, root),
+    /invalid kernel flag: vm\/overcommit_memory, expected value: 1, actual value: 0; invalid kernel flag: kernel\/panic,/,
+  );
+  assert.equal(readFileSync(join(root, overcommit), "utf8"), "0\n");
+});
+
+test("kernel settings: what can't be had is an error, except in a user namespace that is meant to be one", async () => {
+  const { [overcommit]: _, ...others } = settings;
+  const nested = { "proc/self/uid_map": "         0     100000      65536\n" };
+  const whole = { "proc/self/uid_map": "         0          0 4294967295\n" };
+  const tune = (files: Record<string, string>, mayLackRights: boolean) =>
+    tuneKernel({ protect: false, mayLackRights }, silentLogger, machineWith({ ...others, ...files }));
+  await tune(nested, true);
+  await assert.rejects(tune(nested, false), /vm\/overcommit_memory: ENOENT/);
+  await assert.rejects(tune(whole, true), /vm\/overcommit_memory: ENOENT/);
+});
 
 test("OOM score: written", async () => {
   const root = machineWith({ "proc/self/oom_score_adj": "0" });

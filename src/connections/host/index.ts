@@ -14,6 +14,7 @@ export {
   openPath,
 } from "./held-directory.ts";
 export { readHugePageSizes, readHugePages } from "./huge-pages.ts";
+export { tuneKernel } from "./kernel-settings.ts";
 export { holdLockFile } from "./lock-file.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
 export { type LogindDoor, logindDoor } from "./logind/find.ts";

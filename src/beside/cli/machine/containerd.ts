@@ -54,9 +54,18 @@ async function launch(layout: MachineLayout, subnet: string): Promise<MachinePro
 }
 
 /** Starts a program that goes on when we end; its output goes to `log`. */
-export function spawnDetached(program: string, args: readonly string[], log: FileHandle): Promise<number> {
+export function spawnDetached(
+  program: string,
+  args: readonly string[],
+  log: FileHandle,
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { detached: true, stdio: ["ignore", log.fd, log.fd] });
+    const child = spawn(program, args, {
+      detached: true,
+      ...(env !== undefined && { env }),
+      stdio: ["ignore", log.fd, log.fd],
+    });
     child.once("error", (error) => reject(new CommandError([program, ...args].join(" "), "", error)));
     child.once("spawn", () => {
       child.unref();

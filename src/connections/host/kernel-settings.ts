@@ -1,0 +1,48 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { type Logger, messageOf } from "../../ground/base/index.ts";
+
+/** What pods are promised of the kernel: memory may be promised twice, and a machine that panics comes back. */
+const wanted = [
+  ["vm/overcommit_memory", 1],
+  ["vm/panic_on_oom", 0],
+  ["kernel/panic", 10],
+  ["kernel/panic_on_oops", 1],
+  ["kernel/keys/root_maxkeys", 1_000_000],
+  ["kernel/keys/root_maxbytes", 25_000_000],
+] as const;
+
+export interface KernelTuning {
+  /** What differs is an error instead of being changed. */
+  readonly protect: boolean;
+  /** What can't be changed from within a user namespace is left as it is. */
+  readonly mayLackRights: boolean;
+}
+
+/** Sets the kernel up for pods, or throws with all that is wrong; `root` lets tests have a machine of their own. */
+export async function tuneKernel({ protect, mayLackRights }: KernelTuning, log: Logger, root = ""): Promise<void> {
+  const isForgiven = mayLackRights && (await isInUserNamespace(root));
+  const problems: string[] = [];
+  for (const [name, value] of wanted) {
+    const path = `${root}/proc/sys/${name}`;
+    try {
+      const present = Number((await readFile(path, "utf8")).trim());
+      if (present === value) continue;
+      if (protect) {
+        problems.push(`invalid kernel flag: ${name}, expected value: ${value}, actual value: ${present}`);
+        continue;
+      }
+      await writeFile(path, String(value));
+      log.info("Changed a setting of the kernel", { name, from: present, to: value });
+    } catch (error) {
+      if (isForgiven) log.info("Cannot change a setting of the kernel", { name, reason: messageOf(error) });
+      else problems.push(`${name}: ${messageOf(error)}`);
+    }
+  }
+  if (problems.length > 0) throw new Error(`The kernel is not set up for pods: ${problems.join("; ")}`);
+}
+
+/** The first one of a machine has all ids. */
+async function isInUserNamespace(root: string): Promise<boolean> {
+  const map = await readFile(`${root}/proc/self/uid_map`, "utf8").catch(() => "");
+  return map !== "" && !/^\s*0\s+0\s+4294967295\s*$/.test(map);
+}

@@ -93,7 +93,7 @@ async function start(
       commandLine: ["nodelet"],
       workDir: "/",
       homeDir: undefined,
-      environment: {},
+      environment: { NODELET_HOST_SETTINGS: "leave" },
       service: { notifySocket: undefined, watchdogUsec: undefined, watchdogPid: undefined },
       logControl: { stalledMs: 0, setVerbosity: () => undefined } as never,
       configz: () => ({}),

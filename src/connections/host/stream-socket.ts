@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
-import { SyscallError, unixAddress } from "./syscalls.ts";
+import { SyscallError } from "./syscalls.ts";
+import { unixAddress } from "./unix-address.ts";
 
 /**
  * A connection to a unix socket on which descriptors may come along, which Node's own sockets drop. Nothing here waits:

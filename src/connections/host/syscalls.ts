@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { getSystemErrorMap } from "node:util";
 import { Limiter, never } from "../../ground/base/index.ts";
+import { unixAddress } from "./unix-address.ts";
 
 /**
  * The system calls that Node has no function for. Loaded on first use: the native library costs memory that commands
@@ -229,18 +230,3 @@ const resolveNoCrossing = 0x01;
 const resolveNoMagicLinks = 0x02;
 const resolveNoSymlinks = 0x04;
 const resolveBeneath = 0x08;
-
-const longestSocketPath = 107;
-
-/** A sockaddr_un; an abstract name (`@x`) begins with a NUL byte and has no end marker. */
-export function unixAddress(path: string): Buffer {
-  const isAbstract = path.startsWith("@");
-  const name = Buffer.from(isAbstract ? `\0${path.slice(1)}` : `${path}\0`);
-  if (name.length > longestSocketPath + 1) {
-    throw new Error(`Socket path "${path}" has ${name.length} bytes; unix sockets allow ${longestSocketPath}`);
-  }
-  const address = Buffer.alloc(2 + name.length);
-  address.writeUInt16LE(familyUnix, 0);
-  name.copy(address, 2);
-  return address;
-}

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
+import { peerOf } from "./peer.ts";
 
 type Authorities = SecureContextOptions["ca"];
 
@@ -36,10 +37,6 @@ export class ClientTrust {
   isOutdated(socket: Socket): boolean {
     return (this.#openedIn.get(peerOf(socket)) ?? 0) < this.#generation;
   }
-}
-
-function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 function isSame(a: Authorities, b: Authorities): boolean {

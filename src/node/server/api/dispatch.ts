@@ -16,6 +16,8 @@ export interface DispatchPorts {
   readonly log: Logger;
   /** Told of every request when its handling begins; the result is called at its end. */
   readonly onRequest: (method: string, path: string) => () => void;
+  /** Told of the connection of every request that the gate lets in. */
+  readonly onLetIn?: (socket: Socket) => void;
 }
 
 /** Few clients send requests ahead of answers; who sends more than these is after something else. */
@@ -148,6 +150,7 @@ export class Dispatcher {
     }
     const refusal = await this.#ports.gate.refuse(request, path);
     if (refusal !== undefined) return sendText(response, refusal.status, refusal.text);
+    this.#ports.onLetIn?.(request.socket);
     const match = matchRoute(found.mount, request.method ?? "", path, request.headers.accept);
     if (match.type === "refused") {
       if (match.allow !== undefined) response.setHeader("Allow", match.allow.join(", "));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { Agent, request as ask } from "node:https";
+import { connect, type Socket } from "node:net";
 import { after, describe, test } from "node:test";
 import { openDescriptors } from "../../../../test/fuzz/leaks.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
@@ -10,6 +11,7 @@ import { TestAuthority } from "../../../../test/support/test-certificates.ts";
 import { until } from "../../../../test/support/until.ts";
 
 import { listen, serve, untilClientLeaves } from "../http.ts";
+import type { Gate } from "./gate.ts";
 import type { ApiHandler, ApiMount } from "./router.ts";
 
 const bigBytes = 8 * 1024 * 1024;
@@ -134,6 +136,56 @@ test("a connection that cannot be accepted does not end the server", async () =>
   stop.abort();
   await serving;
   assert.equal(server.listening, false);
+});
+
+describe("connections of those who have shown nothing", () => {
+  const mounts = [path("/", ({ response }) => void response.end("in"))];
+  const gate: Gate = {
+    refuse: async ({ headers }) => (headers.authorization === "yes" ? undefined : { status: 401, text: "no" }),
+  };
+  async function open(port: number, localAddress: string, count: number): Promise<readonly Socket[]> {
+    const sockets = Array.from({ length: count }, () => connect({ port, host: "127.0.0.1", localAddress }));
+    for (const socket of sockets) socket.on("error", () => {}).resume();
+    await Promise.all(sockets.map((socket) => once(socket, "connect").catch(() => {})));
+    return sockets;
+  }
+  const left = (sockets: readonly Socket[]): number => sockets.filter(({ closed }) => !closed).length;
+
+  test("each address has so many, and loses its own oldest beyond", async () => {
+    await using server = await TestServer.start(mounts, { gate });
+    const [other] = await open(server.port, "127.0.0.2", 1);
+    const many = await open(server.port, "127.0.0.1", 300);
+    await until("all but 256 are cut", () => left(many) === 256);
+    assert.equal(left(other === undefined ? [] : [other]), 1);
+    const { status } = await server.ask("/", { headers: { authorization: "yes" } });
+    assert.equal(status, 200);
+    for (const socket of [...many, other]) socket?.destroy();
+  });
+
+  test("all together have so many; who has most loses first", async () => {
+    await using server = await TestServer.start(mounts, { gate });
+    const few = await open(server.port, "127.0.0.9", 10);
+    const groups = [];
+    for (let index = 1; index <= 5; index++) groups.push(await open(server.port, `127.0.0.${index}`, 250));
+    const many = groups.flat();
+    await until("a thousand are left", () => left(many) === 1024 - 10);
+    assert.equal(left(few), 10);
+    for (const socket of [...many, ...few]) socket.destroy();
+  });
+
+  test("who was let in is none of them; who was refused is", async () => {
+    await using server = await TestServer.start(mounts, { gate });
+    const known = await open(server.port, "127.0.0.1", 20);
+    const refused = await open(server.port, "127.0.0.1", 20);
+    const answers = [...known, ...refused].map((socket) => once(socket, "data"));
+    for (const socket of known) socket.write("GET / HTTP/1.1\r\nHost: n\r\nAuthorization: yes\r\n\r\n");
+    for (const socket of refused) socket.write("GET / HTTP/1.1\r\nHost: n\r\n\r\n");
+    await Promise.all(answers);
+    const many = await open(server.port, "127.0.0.1", 256);
+    await until("those who were refused are cut for the new ones", () => left(refused) === 0);
+    assert.deepEqual([left(known), left(many)], [20, 256]);
+    for (const socket of [...known, ...many]) socket.destroy();
+  });
 });
 
 describe("requests sent ahead of answers", () => {

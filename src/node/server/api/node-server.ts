@@ -7,6 +7,8 @@ import { listen, serve } from "../http.ts";
 import { endAndLeave } from "../streaming/half-open.ts";
 import { ClientTrust } from "./client-trust.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
+import { openGate } from "./gate.ts";
+import { Strangers } from "./strangers.ts";
 
 /** Where a server listens; with TLS, how. */
 export interface Where {
@@ -36,11 +38,16 @@ export class NodeServer {
   readonly #dispatcher: Dispatcher;
   #tls: { readonly server: TlsServer; readonly settings: ServingTls } | undefined;
   readonly #trust: ClientTrust;
+  readonly #strangers = new Strangers();
 
   constructor(where: Where, tls: ServingTls | undefined, ports: DispatchPorts) {
     this.#where = where;
     this.#trust = new ClientTrust(tls?.ca);
-    this.#dispatcher = new Dispatcher(ports);
+    // Where the gate is open, nobody ever shows who it is.
+    const onLetIn = (socket: Socket): void => {
+      if (ports.gate !== openGate) this.#strangers.letIn(socket);
+    };
+    this.#dispatcher = new Dispatcher({ ...ports, onLetIn });
     const listener: RequestListener = (request, response) => {
       if (this.#trust.isOutdated(request.socket)) request.socket.destroy();
       else this.#dispatcher.request(request, response);
@@ -56,7 +63,10 @@ export class NodeServer {
       else if (this.#dispatcher.mayUpgrade(request)) this.#dispatcher.upgrade(request, socket, head);
       else this.#ignoreUpgrade(request, socket, head);
     });
-    this.#server.on("connection", (socket: Socket) => this.#trust.connected(socket));
+    this.#server.on("connection", (socket: Socket) => {
+      this.#trust.connected(socket);
+      this.#strangers.connected(socket);
+    });
   }
 
   /**

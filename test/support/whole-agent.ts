@@ -28,6 +28,8 @@ export interface WholeAgentOptions {
   /** The runtime is not there yet. */
   readonly runtimeIsLate?: boolean;
   readonly logind?: LogindDoor;
+  /** Where all its files are; otherwise a directory of its own for temporary ones. */
+  readonly directory?: string;
   /** More lines of the configuration file. */
   readonly config?: string;
   /** Called at the begin of each stage that touches the machine. */
@@ -92,7 +94,7 @@ export class WholeAgent implements AsyncDisposable {
   }
 
   static async build(options: WholeAgentOptions = {}): Promise<WholeAgent> {
-    const directory = await mkdtemp(join(tmpdir(), "nodelet-agent-"));
+    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "nodelet-agent-")));
     const file = `podLogsDir: ${join(directory, "logs")}\nfailSwapOn: false\nstaticPodPath: ${join(directory, "manifests")}\n${options.config ?? ""}`;
     const flags = [`--root-dir=${join(directory, "root")}`, `--hostname-override=${nodeName}`];
     const alone = ["--kubeconfig=", "--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow"];

@@ -25,7 +25,7 @@ const goodCount = 20;
 const calm = { ms: 15_000, starts: 8 };
 const calmBetween = { ms: 2_000, starts: 1 };
 const beside = { ms: 6_000, starts: 3 };
-const besideAll = { ms: 30_000, starts: 10 };
+const besideAll = { ms: 30_000, starts: 6 };
 /** What may be chance is measured again: chance does not come this often in a row. */
 const tries = 3;
 /** All of them come and go this often: what a round leaves behind adds up. */
@@ -175,7 +175,7 @@ async function measured(what: string, act: () => Promise<GoodFigures>): Promise<
   console.error(
     `${what}: p99 ${row.ownP99Ms} ms, standstill ${row.ownMaxMs} ms (with waits ${row.p99Ms}, ${row.maxMs}); ` +
       `start ${row.startMs} ms (bare ${row.bareStartMs}), status ${row.statusMs} ms (bare ${row.bareStatusMs}), ` +
-      `probes ${row.longestProbeGap} periods; ${row.highestMb} MB`,
+      `probes ${row.longestProbeGap} periods (bare command ${row.longestBareExecMs} ms); ${row.highestMb} MB`,
   );
   return row;
 }

@@ -71,6 +71,19 @@ test("a token is asked for once and kept until it expires", async () => {
   assert.equal((await runs()).length, 2);
 });
 
+test("by a clock that is hours ahead every token has expired: the plugin is not run for every request", async () => {
+  const { credentials, answer, runs, clock } = await plugin();
+  await answer({ token: "one", expirationTimestamp: new Date(clock.now() - 3_600_000).toISOString() });
+  for (let request = 0; request < 5; request++) await credentials.headers(never);
+  assert.equal((await runs()).length, 1);
+  await clock.advance(10_000);
+  await credentials.headers(never);
+  assert.equal((await runs()).length, 2);
+  assert.equal(credentials.refused(), true);
+  await credentials.headers(never);
+  assert.equal((await runs()).length, 3, "what is refused is asked for at once");
+});
+
 test("a refused token is asked for again", async () => {
   const { credentials, answer, runs } = await plugin();
   await answer({ token: "one" });

@@ -19,13 +19,19 @@ export interface ExecPluginPorts {
   readonly authority: () => Promise<Buffer | undefined>;
 }
 
+/**
+ * An answer is used for so long even if it has expired: by a clock that is wrong each would have, and a program would be
+ * started for every request. What the server refuses is forgotten at once.
+ */
+const shortestUseMs = 10_000;
+
 /** Asks a program who we are, and remembers the answer until it expires or is refused. */
 export class ExecPlugin {
   readonly #settings: ExecPluginSettings;
   readonly #cluster: ClusterAccess;
   readonly #ports: ExecPluginPorts;
   readonly #asking = new SharedWork<"ask", ExecCredential>();
-  #cached: ExecCredential | undefined;
+  #cached: { readonly credential: ExecCredential; readonly since: number } | undefined;
 
   constructor(settings: ExecPluginSettings, cluster: ClusterAccess, ports: ExecPluginPorts) {
     this.#settings = settings;
@@ -35,10 +41,13 @@ export class ExecPlugin {
 
   async get(signal: AbortSignal): Promise<ExecCredential> {
     const { clock } = this.#ports;
-    const { expiresAt = Number.POSITIVE_INFINITY } = this.#cached ?? {};
-    if (this.#cached !== undefined && clock.now() < expiresAt) return this.#cached;
+    if (this.#cached !== undefined) {
+      const { credential, since } = this.#cached;
+      const { expiresAt = Number.POSITIVE_INFINITY } = credential;
+      if (clock.now() < expiresAt || clock.monotonic() - since < shortestUseMs) return credential;
+    }
     const fresh = await this.#asking.join("ask", (shared) => this.#ask(shared), signal);
-    this.#cached = fresh;
+    this.#cached = { credential: fresh, since: clock.monotonic() };
     return fresh;
   }
 

@@ -87,7 +87,10 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     },
     killAfterFailedHook: killAfterFailedHook(observer, killer),
     removeContainer: (container, signal) => removal.remove(container, signal),
-    noteResources: (pod, name, resources) => sight.actuations.note(pod, name, resources),
+    noteResources: async (pod, name, resources) => {
+      // An agent that knows what was given and not what was promised would take it back.
+      await Promise.allSettled([sight.actuations.note(pod, name, resources), sight.allocations.saved()]);
+    },
     onStart: parts.metrics.runtime.onStart,
     legacyLogs: logs,
   });

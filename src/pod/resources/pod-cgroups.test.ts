@@ -100,6 +100,24 @@ test("what the kernel has of a pod on cgroup v2 is told in the shares that were 
   assert.equal((await cgroups.resources(guaranteed))?.cpuQuota, 0);
 });
 
+test("what a pod was raised to is not taken back by healing before its containers have it", async () => {
+  const { kernel, start, active } = node();
+  const cgroups = start();
+  await cgroups.ensure(guaranteed);
+  const more = { cpu: "2", memory: "512Mi" };
+  const resized = pod("g-1", { requests: more, limits: more });
+  active.push(resized);
+  const limits = async (): Promise<readonly string[]> => {
+    await cgroups.heal();
+    return linesOf(kernel, "/kubepods/podg-1").filter((line) => /^(cpu.max|memory.max)/.test(line));
+  };
+  assert.deepEqual(await limits(), ["cpu.max: 100000 100000", "memory.max: 1073741824"]);
+  for (const resource of ["memory", "cpu"] as const) await cgroups.raise(resized, resource);
+  assert.deepEqual(await limits(), ["cpu.max: 200000 100000", "memory.max: 1073741824"], "more CPUs, no less memory");
+  for (const resource of ["memory", "cpu"] as const) await cgroups.lower(resized, resource);
+  assert.deepEqual(await limits(), ["cpu.max: 200000 100000", "memory.max: 536870912"]);
+});
+
 test("the tiers on cgroup v2, to the file", async () => {
   const { kernel, start, active } = node();
   active.push(burstable, guaranteed);

@@ -15,7 +15,7 @@ import {
 } from "../../ground/model/index.ts";
 import type { CgroupDriver, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import { CgroupValueError } from "./cgroup-tree.ts";
-import type { CgroupValues } from "./cgroup-values.ts";
+import type { CgroupValues, CpuQuota } from "./cgroup-values.ts";
 import { type PodValueSettings, podValues } from "./pod-cgroup-limits.ts";
 import { tierValues } from "./qos-cgroup-limits.ts";
 
@@ -116,7 +116,11 @@ export class PodCgroups {
     // A share that is raised is worth nothing below a limit that is not.
     const [limit, share] = this.#valuesFor(pod, resource);
     await this.#turns.run(uidOf(pod), async () => {
-      for (const values of [limit, share]) await this.#ports.tree.heal(this.#pathOf(pod), values, "raise");
+      const path = this.#pathOf(pod);
+      for (const values of [limit, share]) await this.#ports.tree.heal(path, values, "raise");
+      // Whoever heals the pod before its containers have it must not take it back.
+      const kept = this.#kept.get(uidOf(pod))?.values ?? this.#valuesOf(pod);
+      this.#kept.set(uidOf(pod), { path, values: largerValues(kept, { ...limit, ...share }) });
     });
     await this.#updateTiersOrComplain();
   }
@@ -128,7 +132,8 @@ export class PodCgroups {
     await this.#turns.run(uidOf(pod), async () => {
       const path = this.#pathOf(pod);
       for (const values of [share, limit]) await this.#ports.tree.heal(path, values, "exact");
-      this.#kept.set(uidOf(pod), { path, values: { ...this.#kept.get(uidOf(pod))?.values, ...limit, ...share } });
+      const kept = this.#kept.get(uidOf(pod))?.values ?? this.#valuesOf(pod);
+      this.#kept.set(uidOf(pod), { path, values: { ...kept, ...limit, ...share } });
     });
     await this.#updateTiersOrComplain();
   }
@@ -145,7 +150,8 @@ export class PodCgroups {
     const mode = this.#modeFor(pod);
     await this.#turns.run(uidOf(pod), async () => {
       await this.#ports.tree.heal(kept.path, wanted, mode);
-      if (mode === "exact") this.#kept.set(uidOf(pod), { ...kept, values: { ...kept.values, ...wanted } });
+      const values = mode === "exact" ? { ...kept.values, ...wanted } : largerValues(kept.values, wanted);
+      this.#kept.set(uidOf(pod), { ...kept, values });
     });
     await this.#updateTiersOrComplain();
   }
@@ -338,6 +344,32 @@ export class PodCgroups {
     this.#complaints.set(subject, complaint);
     this.#ports.log.error(`Could not ${what}`, error, { subject });
   }
+}
+
+/** Of CPUs and memory the larger value of both, where both have one; of all else what there was. */
+function largerValues(before: CgroupValues, wanted: CgroupValues): CgroupValues {
+  const { cpuShares, cpuQuota, memoryLimitBytes, memoryMinBytes } = before;
+  return {
+    ...wanted,
+    ...before,
+    ...definedOnly({
+      cpuShares: larger(cpuShares, wanted.cpuShares),
+      memoryLimitBytes: larger(memoryLimitBytes, wanted.memoryLimitBytes),
+      memoryMinBytes: larger(memoryMinBytes, wanted.memoryMinBytes),
+      cpuQuota: largerQuota(cpuQuota, wanted.cpuQuota),
+    }),
+  };
+}
+
+function larger<Amount extends number | bigint>(a: Amount | undefined, b: Amount | undefined): Amount | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a > b ? a : b;
+}
+
+function largerQuota(a: CpuQuota | undefined, b: CpuQuota | undefined): CpuQuota | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const isUnlimited = a.quotaUs < 0 || b.quotaUs < 0;
+  return { ...b, quotaUs: isUnlimited ? -1 : Math.max(a.quotaUs, b.quotaUs) };
 }
 
 function isPartOf(part: CgroupValues, whole: CgroupValues): boolean {

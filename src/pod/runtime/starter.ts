@@ -35,6 +35,8 @@ import { StartError } from "./start-error.ts";
 
 /** A runtime call that makes something is given this long to end when its pod is given up: half-made things linger. */
 const patienceMs = 2_000;
+/** What is noted is on the disk long before. */
+const notedMs = 2_000;
 
 /** Makes sandboxes and containers, and tells users how it went. */
 export class ContainerStarter {
@@ -140,6 +142,8 @@ export class ContainerStarter {
   ): Promise<MadeContainer> {
     const { pod, kind, container, observed, sandboxId, sandboxAttempt, toldRestarts } = request;
     const { runtime, clock, ledger } = this.#ports;
+    // The container that had the name before is dead, so that the note can be true of none but the one that is made now.
+    const noted = this.#ports.noteResources(pod, container.name, container.resources ?? {});
     const sandbox = await sandboxConfig(pod, sandboxAttempt, await this.#ports.sandboxContext(pod));
     const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
     const span = ledger.begin(uidOf(pod), "create", container.name);
@@ -148,7 +152,7 @@ export class ContainerStarter {
       const logDirectory = containerLogDirectory(context, pod, container.name);
       const restartCount = await nextRestartCount(newest, logDirectory, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
-      this.#ports.noteResources(pod, container.name, container.resources ?? {});
+      await this.#soon(noted);
       const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
         runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
       );
@@ -162,6 +166,14 @@ export class ContainerStarter {
       const reason = error instanceof CriError ? "CreateContainerError" : "CreateContainerConfigError";
       throw this.#failed(request, reason, `Error: ${messageOf(error)}`, messageOf(error), error);
     }
+  }
+
+  /** A disk that hangs must not keep containers from starting. */
+  async #soon(noted: Promise<void>): Promise<void> {
+    const isOver = new AbortController();
+    const late = this.#ports.clock.sleep(notedMs, isOver.signal).catch(() => undefined);
+    await Promise.race([noted, late]);
+    isOver.abort();
   }
 
   async #start(request: StartContainerRequest, { id }: MadeContainer, signal: AbortSignal): Promise<void> {
@@ -280,8 +292,8 @@ export interface StarterPorts {
   ) => Promise<string | undefined>;
   readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
-  /** A container is made that may use this. */
-  readonly noteResources: (pod: IdentifiedPod, container: string, resources: ContainerResources) => void;
+  /** A container is made that may use this; resolves, whatever happens, when an agent that is killed now would know. */
+  readonly noteResources: (pod: IdentifiedPod, container: string, resources: ContainerResources) => Promise<void>;
   readonly onStart?: (report: StartReport) => void;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }

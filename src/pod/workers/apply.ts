@@ -45,6 +45,8 @@ export async function applyPlan(
   signal: AbortSignal,
 ): Promise<readonly ApplyFailure[]> {
   worker.stale = true;
+  // One that restarts for a promise that the next agent does not know would be restarted back.
+  if (plan.kills.some(({ because }) => because === "resized")) await ports.resize.promiseKept();
   if (plan.killPod) await killAll(worker, pod, plan, observed, ports, signal);
   else await killSome(worker, pod, plan, ports, signal);
   if (plan.sandbox.type === "none") return [];

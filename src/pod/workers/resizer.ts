@@ -95,7 +95,8 @@ export class Resizer implements ResizePort {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#ports.containers.update(pod, running, container, signal);
-    this.#ports.actuations.note(pod, running.name, container.resources ?? {});
+    // What is lost of it is done again.
+    void this.#ports.actuations.note(pod, running.name, container.resources ?? {});
   }
 
   podMemoryLimit(pod: IdentifiedPod): bigint | undefined {

@@ -8,6 +8,7 @@ export class KeptResources {
   readonly #file: ResourcesFile;
   readonly #log: Logger;
   readonly #what: string;
+  #saving: Promise<void> = Promise.resolve();
 
   /** `what` they are, for people who read that they could not be saved. */
   constructor(path: string, what: string, log: Logger) {
@@ -39,14 +40,19 @@ export class KeptResources {
     for (const uid of [...this.#byPod.keys()]) if (!isKnown(uid)) this.forget(uid);
   }
 
-  /** Resolves when what is so now would outlive the agent. */
+  /** Resolves when what is so now would outlive the agent. What could not be saved is tried again. */
   saved(): Promise<void> {
-    return this.#file.save();
+    return this.#saving.catch(() => this.#save());
   }
 
   #saveSoon(): void {
-    this.#file.save().catch((error: unknown) => {
+    this.#save().catch((error: unknown) => {
       this.#log.error(`Could not save ${this.#what}; the next change is another try`, error);
     });
+  }
+
+  #save(): Promise<void> {
+    this.#saving = this.#file.save();
+    return this.#saving;
   }
 }

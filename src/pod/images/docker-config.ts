@@ -35,8 +35,13 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   return document;
 }
 
+/** More than anybody writes; a program could put tens of thousands into a secret. */
+const mostLogins = 1_000;
+
 function readEntries(entries: unknown, where: string): DockerConfig {
   if (!isObject(entries)) throw new DockerConfigError(`${where} is not a JSON object`);
+  const count = Object.keys(entries).length;
+  if (count > mostLogins) throw new DockerConfigError(`${where} has ${count} entries, want at most ${mostLogins}`);
   return Object.entries(entries).map(([location, entry]) => [location, readLogin(entry, location)] as const);
 }
 

@@ -157,6 +157,44 @@ test("secrets: one that cannot be decoded is named, nothing of it is shown", asy
   );
 });
 
+test("secrets: thousands of logins for one registry are neither read nor tried", async () => {
+  await using machine = await Machine.create();
+  const secretOf = (count: number): Secret => {
+    const auths = Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [
+        `https://reg.io/v1/?${index}`,
+        { username: `${index}`, password: "p" },
+      ]),
+    );
+    const text = Buffer.from(JSON.stringify({ auths })).toString("base64");
+    return { type: "kubernetes.io/dockerconfigjson", metadata: { name: "s" }, data: { ".dockerconfigjson": text } };
+  };
+  const credentials = new PullCredentials(machine.node, []);
+  const found = await credentials.find("reg.io/app", pod, [secretOf(1_000)], signal);
+  assert.deepEqual([found.length, found[0]?.username], [32, "0"]);
+  await assert.rejects(
+    credentials.find("reg.io/app", pod, [secretOf(1_001)], signal),
+    /has 1001 entries, want at most/,
+  );
+  assert.equal((await credentials.find("reg.io/app", pod, [secretOf(1), secretOf(3)], signal)).length, 3);
+});
+
+test("secrets: however many there are, others have their turn while they are read", async () => {
+  await using machine = await Machine.create();
+  const text = Buffer.from(JSON.stringify({ auths: { "reg.io": { username: "u", password: "p".repeat(300_000) } } }));
+  const data = { ".dockerconfigjson": text.toString("base64") };
+  const secret: Secret = { type: "kubernetes.io/dockerconfigjson", metadata: { name: "s" }, data };
+  let turns = 0;
+  const turn = (): void => {
+    turns++;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  await new PullCredentials(machine.node, []).find("reg.io/app", pod, Array(50).fill(secret), signal);
+  clearImmediate(next);
+  assert.ok(turns >= 49, `${turns} turns of the event loop`);
+});
+
 test("hash of a login: SHA-256 of its JSON as Go writes it", () => {
   // printf '{"username":"u","password":"p\\u003c\\u0026"}' | sha256sum
   assert.equal(

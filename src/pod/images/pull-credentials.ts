@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setImmediate as immediate } from "node:timers/promises";
 import { goJson } from "../../ground/base/index.ts";
 import type { Secret } from "../../ground/model/index.ts";
 import type { CredentialPlugin, PullingPod } from "./credential-plugin.ts";
@@ -27,14 +28,14 @@ export class PullCredentials {
     this.#plugins = plugins;
   }
 
-  /** Every login that fits the repository, in the order to try them; each user and password once. */
+  /** The logins that fit the repository, in the order to try them; each user and password once, and not more than a few. */
   async find(
     repository: string,
     pod: PullingPod,
     secrets: readonly Secret[],
     signal: AbortSignal,
   ): Promise<readonly Credential[]> {
-    const fromSecrets = keyringOfSecrets(secrets);
+    const fromSecrets = await keyringOfSecrets(secrets);
     const fromNode = new Keyring();
     const fromPlugins = new Keyring();
     const [nodeConfig, ...provided] = await Promise.all([
@@ -44,13 +45,21 @@ export class PullCredentials {
     fromNode.add(nodeConfig, { type: "node" });
     for (const { logins, source } of provided) fromPlugins.add(logins, source);
     const all = [fromSecrets, fromNode, fromPlugins].flatMap((keyring) => keyring.lookup(repository));
-    const seen = new Set<string>();
-    return all.filter((credential) => {
+    const found = new Map<string, Credential>();
+    for (const credential of all) {
       const hash = credentialHash(credential);
-      return seen.has(hash) ? false : seen.add(hash);
-    });
+      if (!found.has(hash)) found.set(hash, credential);
+      if (found.size === mostTried) break;
+    }
+    return [...found.values()];
   }
 }
+
+/**
+ * Each that a registry refuses costs a try of the runtime, while other pods wait for the turn: most nodes pull one image
+ * at a time. The most specific ones come first.
+ */
+const mostTried = 32;
 
 /** Tells logins apart without keeping them; the same value the kubelet writes into its pull records. */
 export function credentialHash({ username, password }: Login): string {
@@ -58,9 +67,16 @@ export function credentialHash({ username, password }: Login): string {
   return createHash("sha256").update(json).digest("hex");
 }
 
-function keyringOfSecrets(secrets: readonly Secret[]): Keyring {
+async function keyringOfSecrets(secrets: readonly Secret[]): Promise<Keyring> {
   const keyring = new Keyring();
+  let unbroken = 0;
   for (const secret of secrets) {
+    // Each may have a megabyte, and a pod may name any number of them.
+    unbroken += sizeOf(secret);
+    if (unbroken > longestUnbroken) {
+      await immediate();
+      unbroken = 0;
+    }
     const { uid = "", namespace = "", name = "" } = secret.metadata ?? {};
     try {
       keyring.add(decodeSecret(secret), { type: "secret", uid, namespace, name });
@@ -70,6 +86,13 @@ function keyringOfSecrets(secrets: readonly Secret[]): Keyring {
     }
   }
   return keyring;
+}
+
+/** Read without a break: some milliseconds. */
+const longestUnbroken = 256 * 1024;
+
+function sizeOf({ data = {} }: Secret): number {
+  return (data[".dockerconfigjson"]?.length ?? 0) + (data[".dockercfg"]?.length ?? 0);
 }
 
 function decodeSecret(secret: Secret): DockerConfig {

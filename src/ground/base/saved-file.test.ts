@@ -34,3 +34,17 @@ test("a file that cannot be written leaves the old one alone", async () => {
   await assert.rejects(saveFile(join(path, "below-a-file"), "new", 0o600));
   assert.equal(readFileSync(path, "utf8"), "old");
 });
+
+test("a long text may come in pieces, each of which is made when the one before is written", async () => {
+  const path = join(directory, "pieces");
+  const made: number[] = [];
+  function* pieces(): Generator<string> {
+    for (let piece = 0; piece < 3; piece++) {
+      made.push(readFileSync(`${path}.tmp`, "utf8").length);
+      yield "ab";
+    }
+  }
+  await saveFile(path, pieces(), 0o600);
+  assert.equal(readFileSync(path, "utf8"), "ababab");
+  assert.deepEqual(made, [0, 2, 4]);
+});

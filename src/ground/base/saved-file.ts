@@ -1,8 +1,11 @@
 import { chmod, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 
+/** What is to be in a file; in pieces where it is long: each is made when the one before is written. */
+export type FileText = string | Iterable<string>;
+
 /** Writes a file that only we may read: whole or not at all, and still there after a loss of power. */
-export async function savePrivateFile(path: string, text: string): Promise<void> {
+export async function savePrivateFile(path: string, text: FileText): Promise<void> {
   await makeLastingDirectory(dirname(path), 0o700);
   await saveFile(path, text, 0o600);
 }
@@ -11,11 +14,12 @@ export async function savePrivateFile(path: string, text: string): Promise<void>
  * Replaces a file, or makes it: whoever reads it finds the old text or the new one, whole, even when the power fails
  * at any moment, and the new one once this has resolved. The directory must be there. One writer at a time.
  */
-export async function saveFile(path: string, text: string, mode: number): Promise<void> {
+export async function saveFile(path: string, text: FileText, mode: number): Promise<void> {
   const unfinished = `${path}.tmp`;
   {
     await using file = await open(unfinished, "w", mode);
-    await file.writeFile(text);
+    // Goes on where the piece before has ended.
+    for (const piece of typeof text === "string" ? [text] : text) await file.writeFile(piece);
     // What an earlier run left unfinished keeps its own mode.
     await chmod(unfinished, mode);
     // Without this, the new name may reach the disk before the text does, and lead to an empty file.

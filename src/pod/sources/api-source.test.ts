@@ -39,6 +39,8 @@ class World implements AsyncDisposable {
   synced = false;
   /** How often the list was written to disk. */
   writes = 0;
+  /** Of the last write. */
+  longestPiece = 0;
   started: readonly StartedPod[] | Error = [];
   nodeUid: string | undefined = "node-1";
   /** Since when the API server says nothing, on the monotonic clock. */
@@ -56,7 +58,9 @@ class World implements AsyncDisposable {
       pods: () => (this.synced ? this.pods : undefined),
       save: async (to, text) => {
         this.writes++;
-        await savePrivateFile(to, text);
+        const pieces = typeof text === "string" ? [text] : [...text];
+        this.longestPiece = Math.max(...pieces.map(({ length }) => length));
+        await savePrivateFile(to, pieces);
       },
     });
     this.source = new ApiSource({
@@ -172,6 +176,21 @@ test("keeps the list on disk, for nobody else to read", async (t) => {
   await world.want(pod("a"));
   assert.equal(JSON.parse(await readFile(path, "utf8")).pods[0].metadata.name, "a");
   assert.equal((await stat(path)).mode & 0o777, 0o600);
+});
+
+test("large pods are written one after the other, with time for everybody else in between", async (t) => {
+  const path = await place(t);
+  await using world = new World(path);
+  const large = Array.from({ length: 40 }, (_, index) =>
+    pod(`p${index}`, { annotations: { text: "x".repeat(200_000) } }),
+  );
+  await world.want(...large);
+  assert.ok(world.longestPiece < 2 * 200_000, `${world.longestPiece} characters at once`);
+  const saved = JSON.parse(await readFile(path, "utf8"));
+  assert.deepEqual(
+    saved.pods.map((each: IdentifiedPod) => [each.metadata.name, each.metadata.annotations?.["text"]?.length]),
+    large.map(({ metadata }) => [metadata.name, 200_000]),
+  );
 });
 
 test("echoes of our own statuses are not written; wishes, ends and another Node are, several at a time", async (t) => {

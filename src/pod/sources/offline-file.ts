@@ -98,22 +98,36 @@ export class OfflineFile {
     const heardAt = this.#ports.heardAt();
     // A list is as old as the API server's last word, however often it is written while that one is silent.
     const silentMs = heardAt === undefined ? 0 : clock.monotonic() - heardAt;
-    const saved: SavedList = {
+    const saved: Omit<SavedList, "pods"> = {
       version: formatVersion,
       ...this.#owner,
       ...(nodeUid !== undefined && { nodeUid }),
       confirmedAt: new Date(clock.now() - silentMs).toISOString(),
-      pods: pods.filter((pod) => !isEnding(pod)).map(withoutStatus),
       ended: pods.filter(isEnding).map(({ metadata }) => metadata.uid),
     };
     try {
-      await (this.#ports.save ?? savePrivateFile)(this.#path, JSON.stringify(saved));
+      const wanted = pods.filter((pod) => !isEnding(pod));
+      await (this.#ports.save ?? savePrivateFile)(this.#path, pieces(saved, wanted));
       this.#writtenAsOf = heardAt;
     } catch (error) {
       const problem = "Could not keep the list of the API's pods on disk; without the API server none could be started";
       this.#ports.log.error(problem, error, { path: this.#path });
     }
   }
+}
+
+/** Pods may have megabytes each: to write them all in one go would hold up everything else. */
+const pieceLength = 64 * 1024;
+
+function* pieces(saved: Omit<SavedList, "pods">, pods: readonly IdentifiedPod[]): Generator<string, void> {
+  let piece = `${JSON.stringify(saved).slice(0, -1)},"pods":[`;
+  for (const [index, pod] of pods.entries()) {
+    piece += `${index === 0 ? "" : ","}${JSON.stringify(withoutStatus(pod))}`;
+    if (piece.length < pieceLength) continue;
+    yield piece;
+    piece = "";
+  }
+  yield `${piece}]}`;
 }
 
 interface SavedList extends ListOwner {

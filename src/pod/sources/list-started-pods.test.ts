@@ -29,3 +29,22 @@ test("the hash of a container is that of its last attempt, though the clock was 
   const [started] = await listStartedPods(fake.runtime, never);
   assert.deepEqual(started?.containerHashes, new Map([["main", "new"]]));
 });
+
+test("a pod that lives comes before one of its name that has ended, though the clock was set back between them", async () => {
+  const clock = new FakeClock();
+  const fake = new FakeRuntime({ clock });
+  const run = async (uid: string): Promise<string> => {
+    const metadata = { name: "web", namespace: "default", uid, attempt: 0 };
+    const config = PodSandboxConfig.fromPartial({ metadata, labels: { "io.kubernetes.pod.uid": uid } });
+    return (await fake.runtime.runPodSandbox({ config, runtimeHandler: "" })).podSandboxId;
+  };
+  const ended = await run("ended");
+  await fake.runtime.stopPodSandbox({ podSandboxId: ended });
+  clock.setBack(7_200_000);
+  await run("live");
+  const started = await listStartedPods(fake.runtime, never);
+  assert.deepEqual(
+    started.map(({ uid }) => uid),
+    ["live", "ended"],
+  );
+});

@@ -4,7 +4,10 @@ import { configSourceAnnotation } from "../../ground/model/index.ts";
 import { parseContainerAnnotations, runtimeLabels } from "../runtime/index.ts";
 import type { StartedPod } from "./started-pod.ts";
 
-/** The pods, running or done, that the runtime has sandboxes of, whichever agent made them; newest first. */
+/**
+ * The pods, running or done, that the runtime has sandboxes of, whichever agent made them. Those that live come first:
+ * the time of day, by which the newest come first, may have been set back since.
+ */
 export async function listStartedPods(runtime: RuntimeService, signal: AbortSignal): Promise<readonly StartedPod[]> {
   const [{ items }, { containers }] = await Promise.all([
     runtime.listPodSandbox({ filter: undefined }, { signal }),
@@ -14,7 +17,7 @@ export async function listStartedPods(runtime: RuntimeService, signal: AbortSign
   const oldestFirst = [...containers].sort(
     (a, b) => (a.metadata?.attempt ?? 0) - (b.metadata?.attempt ?? 0) || Number(a.createdAt - b.createdAt),
   );
-  return [...items]
+  const started = [...items]
     .sort((a, b) => Number(b.createdAt - a.createdAt))
     .map(({ id, labels, annotations, state, createdAt }) => {
       const own = oldestFirst.filter(({ podSandboxId }) => podSandboxId === id);
@@ -35,6 +38,7 @@ export async function listStartedPods(runtime: RuntimeService, signal: AbortSign
         ),
       };
     });
+  return [...started.filter(({ isLive }) => isLive), ...started.filter(({ isLive }) => !isLive)];
 }
 
 /** Those that were started from manifest files. Waits for the runtime: what it does not tell would be started anew. */

@@ -31,6 +31,7 @@ export type { UnitProperty } from "./systemd/manager.ts";
 export { notifySystemd } from "./systemd/notify.ts";
 export { type ServiceEnvironment, ServiceManager } from "./systemd/service-manager.ts";
 export { type RunTool, runTool, ToolError } from "./tools.ts";
+export { type CpuPlace, type MachineTopology, readTopology } from "./topology.ts";
 export { type TreeVisitor, walkTree } from "./tree-walk.ts";
 export {
   blockDeviceName,

@@ -3,6 +3,7 @@ export { aFewAtOnce, allEnded, mapAtMost, settleAtMost } from "./at-most.ts";
 export { Backoff } from "./backoff.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { CollectorLoop } from "./collector-loop.ts";
+export { CpuSet, CpuSetError, onesIn } from "./cpu-set.ts";
 export { cutBytes, cutText } from "./cut-text.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { formatDuration, millisOf, parseDuration, readDuration } from "./duration.ts";

@@ -1,8 +1,7 @@
-import { formatDuration } from "../../base/index.ts";
+import { CpuSet, CpuSetError, formatDuration } from "../../base/index.ts";
 import { isHugePages, tryParseQuantity } from "../../model/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
-import { CpuSetError, parseCpuSet } from "../text/cpu-set.ts";
 import { reservableResources } from "../text/reserved.ts";
 import { type RuleContext, shown, words } from "./rule-context.ts";
 
@@ -114,8 +113,8 @@ function checkReservedCpus({ config, invalid, onlineCpus }: RuleContext): void {
     invalid(path, `can't use ${label(path)} ${shown(text)} with ${others}`);
   }
   try {
-    const online = onlineCpus === undefined ? undefined : parseCpuSet(onlineCpus);
-    const offline = parseCpuSet(text).filter((cpu) => online !== undefined && !online.includes(cpu));
+    const online = onlineCpus === undefined ? undefined : CpuSet.parse(onlineCpus);
+    const offline = [...CpuSet.parse(text)].filter((cpu) => online !== undefined && !online.has(cpu));
     if (offline.length > 0) {
       invalid(
         path,

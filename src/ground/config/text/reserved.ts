@@ -1,6 +1,6 @@
+import { CpuSet } from "../../base/index.ts";
 import { type Nano, parseQuantity } from "../../model/index.ts";
 import type { KubeletConfiguration } from "../kubelet-configuration.ts";
-import { parseCpuSet } from "./cpu-set.ts";
 
 export const reservableResources: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
 
@@ -14,7 +14,7 @@ export interface ReservedResources {
 
 /** The reservations of a valid configuration; CPUs reserved by number take the place of the amounts. */
 export function reservedResources(kubelet: KubeletConfiguration): ReservedResources {
-  const cpus = parseCpuSet(kubelet.reservedSystemCPUs);
+  const cpus = [...CpuSet.parse(kubelet.reservedSystemCPUs)];
   const system = quantities(kubelet.systemReserved);
   const { cpu: _, ...kubeWithoutCpu } = quantities(kubelet.kubeReserved);
   if (cpus.length === 0) return { system, kube: quantities(kubelet.kubeReserved), cpus };

@@ -3,7 +3,6 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { configOf, loadFile } from "../../../../test/support/load-config.ts";
 import { formatDuration } from "../../base/index.ts";
-import { CpuSetError, parseCpuSet } from "./cpu-set.ts";
 import { durationOf } from "./duration-text.ts";
 import { parseEvictionThreshold, parseMinimumReclaim } from "./eviction-text.ts";
 import { parseBool, parseCsvRecord, parseInteger, TextError } from "./go-text.ts";
@@ -96,13 +95,6 @@ for (const [text, fields] of [
 ] as const) {
   test(`record ${JSON.stringify(text)}`, () => assert.deepEqual(parseCsvRecord(text), fields));
 }
-
-test("CPU sets", () => {
-  assert.deepEqual(parseCpuSet("3,0-1,1"), [0, 1, 3]);
-  assert.deepEqual(parseCpuSet(""), []);
-  for (const text of ["1-", "-1", "a", "3-1", "0-99999999", "1,", "0-1-2"])
-    assert.throws(() => parseCpuSet(text), CpuSetError);
-});
 
 test("label keys and values", () => {
   for (const key of ["a", "A-b_c.d", "example.com/a", "a".repeat(63)]) assert.deepEqual(qualifiedNameProblems(key), []);

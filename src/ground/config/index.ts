@@ -22,5 +22,6 @@ export type { KubeletConfiguration, NodeAllocatableEnforcement } from "./kubelet
 export { describeConfigProblem, loadConfig } from "./load.ts";
 export { logSettingsOf } from "./log-settings.ts";
 export { systemIo } from "./system-io.ts";
+export { parseBool, parseInteger } from "./text/go-text.ts";
 export { reservedResources } from "./text/reserved.ts";
 export { KUBERNETES_VERSION, NODELET_VERSION } from "./version.ts";

@@ -63,6 +63,7 @@ export {
   isExtended,
   missingResources,
   type ResourceList,
+  withheldFrom,
 } from "./node-capacity.ts";
 export {
   type ContainerAnnotations,
@@ -109,6 +110,7 @@ export {
   addAmounts,
   amountsOf,
   hugePageSizeOf,
+  hugePagesName,
   hugePageUnit,
   isHugePages,
   type ResourceAmounts,

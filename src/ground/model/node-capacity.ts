@@ -71,7 +71,7 @@ export function allocatableOf(
   present: ResourceList,
 ): ResourceList {
   const amounts = amountsOf(capacity);
-  const reserved = addAmounts(settings.reserved, evictionReserve(settings, amounts));
+  const reserved = withheldFrom(amounts, settings);
   const allocatable: Record<string, Quantity> = {};
   for (const [name, quantity] of Object.entries(present)) {
     if (capacity[name] !== undefined || (!isExtended(name) && !isHugePages(name))) allocatable[name] = quantity;
@@ -87,6 +87,11 @@ export function allocatableOf(
     allocatable["memory"] = less("memory", memory, amountsOf({ memory }).get("memory") ?? 0n, hugePages);
   }
   return allocatable;
+}
+
+/** What pods may not have of it: reservations, and what hard eviction defends. */
+export function withheldFrom(capacity: ResourceAmounts, settings: CapacitySettings): ResourceAmounts {
+  return addAmounts(settings.reserved, evictionReserve(settings, capacity));
 }
 
 function less(name: string, quantity: Quantity, amount: Nano, reserve: Nano): Quantity {

@@ -11,9 +11,11 @@ export type RejectionReason =
   | "PodLevelResourcesNotSupported"
   | "PodOSNotSupported"
   | "PodOSSelectorNodeLabelDoesNotMatch"
+  | "SMTAlignmentError"
   | "SupplementalGroupsPolicyNotSupported"
   | "SysctlForbidden"
   | "TaintToleration"
+  | "TopologyAffinityError"
   | "UnexpectedAdmissionError";
 
 /** Why an image can't be used. */

@@ -1,6 +1,9 @@
-import { readFile, rename } from "node:fs/promises";
-import { hasCode, type Logger, saveFile } from "../../../ground/base/index.ts";
-import { type AllocatedResources, fnv1a32, type PodUid } from "../../../ground/model/index.ts";
+import { rename } from "node:fs/promises";
+import type { Logger } from "../../../ground/base/index.ts";
+import type { AllocatedResources, PodUid } from "../../../ground/model/index.ts";
+import { diskFiles } from "../disk-files.ts";
+import { FollowingFile } from "../following-file.ts";
+import { asCheckpointObject, goChecksum } from "../go-checkpoint.ts";
 
 type ByPod = ReadonlyMap<PodUid, AllocatedResources>;
 
@@ -11,22 +14,20 @@ type ByPod = ReadonlyMap<PodUid, AllocatedResources>;
 export class ResourcesFile {
   readonly #path: string;
   readonly #log: Logger;
-  readonly #content: () => ByPod;
-  #written: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #file: FollowingFile;
 
   constructor(path: string, log: Logger, content: () => ByPod) {
     this.#path = path;
     this.#log = log;
-    this.#content = content;
+    this.#file = new FollowingFile(path, diskFiles, () => encode(content()));
   }
 
   /** A file that can't be used is set aside, so that people can look at it: pods that run go on with what they have. */
   async read(): Promise<ByPod> {
     try {
-      return decode(await readFile(this.#path, "utf8"));
+      const text = await this.#file.read();
+      return text === undefined ? new Map() : decode(text);
     } catch (error) {
-      if (hasCode(error, "ENOENT")) return new Map();
       const aside = `${this.#path}.broken`;
       this.#log.error("Cannot use what was kept of the resources of pods; their specs are believed instead", error, {
         path: this.#path,
@@ -43,21 +44,14 @@ export class ResourcesFile {
 
   /** Resolves when everything that is so now would outlive the agent and a loss of power. */
   save(): Promise<void> {
-    this.#next ??= this.#written
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined;
-        this.#written = saveFile(this.#path, encode(this.#content()), 0o600);
-        return this.#written;
-      });
-    return this.#next;
+    return this.#file.save();
   }
 }
 
 function encode(content: ByPod): string {
   const entries = Object.fromEntries([...content].map(([uid, { pod, containers }]) => [uid, entryOf(pod, containers)]));
   const data = JSON.stringify({ entries });
-  return JSON.stringify({ data, checksum: checksumOf(data) });
+  return JSON.stringify({ data, checksum: goChecksum(`(string)${data}`) });
 }
 
 /**
@@ -75,16 +69,18 @@ function entryOf(pod: AllocatedResources["pod"], containers: AllocatedResources[
 const nothingAsAWhole = "withoutPodLevelResources";
 
 function decode(text: string): ByPod {
-  const { data, checksum } = asObject(JSON.parse(text), "the file");
+  const { data, checksum } = asCheckpointObject(JSON.parse(text), "the file");
   if (typeof data !== "string") throw new Error(`"data" is ${typeof data}, wanted a text`);
-  if (checksum !== checksumOf(data)) {
-    throw new Error(`the checksum is ${String(checksum)}, the data's is ${checksumOf(data)}: the file is damaged`);
+  if (checksum !== goChecksum(`(string)${data}`)) {
+    throw new Error(
+      `the checksum is ${String(checksum)}, the data's is ${goChecksum(`(string)${data}`)}: the file is damaged`,
+    );
   }
-  const { entries } = asObject(JSON.parse(data), "data");
+  const { entries } = asCheckpointObject(JSON.parse(data), "data");
   const byPod = new Map<PodUid, AllocatedResources>();
-  for (const [uid, entry] of Object.entries(asObject(entries ?? {}, "entries"))) {
-    const members = asObject(entry, uid);
-    const containers = asObject(members["ContainerResources"] ?? {}, uid);
+  for (const [uid, entry] of Object.entries(asCheckpointObject(entries ?? {}, "entries"))) {
+    const members = asCheckpointObject(entry, uid);
+    const containers = asCheckpointObject(members["ContainerResources"] ?? {}, uid);
     for (const [name, resources] of Object.entries(containers)) requireLists(resources, name);
     const podLevel = members["PodLevelResources"] ?? undefined;
     if (podLevel !== undefined) requireLists(podLevel, "PodLevelResources");
@@ -95,15 +91,6 @@ function decode(text: string): ByPod {
 }
 
 function requireLists(resources: unknown, name: string): void {
-  for (const list of ["requests", "limits"]) asObject(asObject(resources, name)[list] ?? {}, `${name}.${list}`);
-}
-
-/** As the kubelet computes it: over the text as its debug printer shows it. */
-function checksumOf(data: string): number {
-  return fnv1a32(Buffer.from(`(string)${data}`).toString("latin1"));
-}
-
-function asObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new Error(`${what} is ${JSON.stringify(value)?.slice(0, 40)}, wanted an object`);
+  for (const list of ["requests", "limits"])
+    asCheckpointObject(asCheckpointObject(resources, name)[list] ?? {}, `${name}.${list}`);
 }

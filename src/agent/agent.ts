@@ -148,19 +148,21 @@ export class Agent {
 
   /** Sources, workers and what they drive, in the order in which they need each other. */
   async #startPods(): Promise<void> {
-    const { base, cluster, node, sources, images, cgroups, volumes, engine, member, shutdown, upkeep, sight } =
+    const { base, cluster, node, sources, images, placed, cgroups, volumes, engine, member, shutdown, upkeep, sight } =
       this.parts;
     const { scope, log, ending } = base;
     await cluster?.start(scope);
     await node.start();
     await sources.start(scope);
     await images.start();
+    await placed.placement.start();
     await cgroups.start(scope);
     await volumes.start(scope);
     // No pod is started on a machine that is being turned off.
     await shutdown.start(scope);
     engine.start(scope);
     scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
+    if (placed.placement.pinsCpus) scope.spawn("CPUs of containers", (signal) => placed.cpusets.run(signal));
     await member?.start();
     upkeep.start(scope);
     log.info("Started nodelet");

@@ -7,11 +7,12 @@ import {
   type JudgingNode,
   nodeFitHandler,
   osHandler,
+  placementHandler,
   podLevelHandler,
   shutdownHandler,
   sysctlHandler,
 } from "../pod/registry/index.ts";
-import type { NodeResources } from "../pod/resources/index.ts";
+import type { NodeResources, Placement } from "../pod/resources/index.ts";
 import { normalSysctlName, type RuntimeStatus } from "../pod/runtime/index.ts";
 import type { JudgedBy } from "./build-node-parts.ts";
 import type { Foundation } from "./foundation.ts";
@@ -22,11 +23,12 @@ export function buildAdmission(
   parts: {
     readonly known: JudgedBy | undefined;
     readonly resources: NodeResources;
+    readonly placement: Placement;
     readonly runtimeStatus: RuntimeStatus;
     readonly isShuttingDown: () => boolean;
   },
 ): Admission {
-  const { known, resources, runtimeStatus } = parts;
+  const { known, resources, placement, runtimeStatus } = parts;
   const { machine, appArmorEnabled } = host.facts;
   return new Admission([
     hostNamespaceHandler(process.environment),
@@ -35,6 +37,7 @@ export function buildAdmission(
       kernelVersion: machine.kernelVersion,
       normalName: normalSysctlName,
     }),
+    placementHandler(placement),
     ...(known === undefined
       ? []
       : [nodeFitHandler({ node: () => judgingNode(known), allocatable: () => resources.allocatable() })]),

@@ -15,6 +15,7 @@ import { buildCgroups } from "./build-cgroups.ts";
 import type { Cluster } from "./build-cluster.ts";
 import { buildImages, type ImageParts } from "./build-images.ts";
 import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
+import { buildPlacement, type PlacementParts } from "./build-placement.ts";
 import { buildPodEngine, type PodEngine } from "./build-pod-engine.ts";
 import { buildPodSight, type PodSight } from "./build-pod-sight.ts";
 import { buildShutdown, type ShutdownParts } from "./build-shutdown.ts";
@@ -34,6 +35,7 @@ export interface AgentParts {
   readonly sources: ManifestSources;
   readonly sight: PodSight;
   readonly images: ImageParts;
+  readonly placed: PlacementParts;
   readonly cgroups: NodeCgroups;
   readonly volumes: VolumeParts;
   readonly engine: PodEngine;
@@ -61,7 +63,8 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const { sight, hints } = buildSight(base, sources);
   const runtimeHandlerOf = runtimeHandlers(cluster?.runtimeClasses);
   const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
-  const cgroups = buildCgroups(base, node.context, sight);
+  const placed = buildPlacement(base, node.context, sight);
+  const cgroups = buildCgroups(base, node.context, { sight, ...placed });
   const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
   const volumes = buildVolumes(base, { context: node.context, recordEvent: events.pod, membership });
   cluster?.known.onChange(base.wakes.decisions.tell);
@@ -69,6 +72,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const engine = buildPodEngine({
     ...base,
     ...volumes,
+    ...placed,
     sight,
     hints,
     context: node.context,
@@ -78,6 +82,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
       known: cluster?.known,
       ...node,
       ...sight,
+      ...placed,
       isShuttingDown: () => progress.isUnderWay,
     }),
     hostIPs: () => node.ips.current,
@@ -89,11 +94,14 @@ export function buildAgent(inputs: AgentInputs): Agent {
     images: images.images,
     recordPodEvent: events.pod,
     recordNodeEvent: events.node,
-    onPodsKnown: () => cgroups.wake(),
+    onPodsKnown: () => {
+      cgroups.wake();
+      placed.cpusets.soon();
+    },
     settings: engineSettings(base),
     resizeSettings: resizeSettings(base, node),
   });
-  const built = { base, events, cluster, node, sources, sight, images, cgroups, volumes, engine };
+  const built = { base, events, cluster, node, sources, sight, images, placed, cgroups, volumes, engine };
   const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress });
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
@@ -149,8 +157,8 @@ function resizeSettings({ config }: Foundation, { context, resources }: NodePart
     isEnabled: gates.enabled("InPlacePodVerticalScaling"),
     ofPods: gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
     ofInitContainers: gates.enabled("InPlacePodVerticalScalingInitContainers"),
-    pinsCpus: kubelet.cpuManagerPolicy === "static",
-    pinsMemory: kubelet.memoryManagerPolicy === "Static",
+    pinsCpus: kubelet.cpuManagerPolicy === "static" && !gates.enabled("InPlacePodVerticalScalingExclusiveCPUs"),
+    pinsMemory: kubelet.memoryManagerPolicy === "Static" && !gates.enabled("InPlacePodVerticalScalingExclusiveMemory"),
     mayUseSwap: (pod, container) => swapBytes(pod, container, context) > 0n,
     allocatable: () => resources.allocatable(),
   };

@@ -1,12 +1,16 @@
 import { reservedResources } from "../ground/config/index.ts";
 import { amountsOf, uidOf } from "../ground/model/index.ts";
-import { type NodeAllocatableSettings, NodeCgroups } from "../pod/resources/index.ts";
+import { type NodeAllocatableSettings, NodeCgroups, type Placement } from "../pod/resources/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import { hasWhatWasPromised } from "../pod/workers/index.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
 
-export function buildCgroups(base: Foundation, context: NodeContext, sight: PodSight): NodeCgroups {
+export function buildCgroups(
+  base: Foundation,
+  context: NodeContext,
+  { sight, placement }: { readonly sight: PodSight; readonly placement: Placement },
+): NodeCgroups {
   const { config, host, clock, log, process, scope } = base;
   const { kubelet } = config;
   return new NodeCgroups(
@@ -35,6 +39,7 @@ export function buildCgroups(base: Foundation, context: NodeContext, sight: PodS
         const uid = uidOf(pod);
         return hasWhatWasPromised(pod, sight.observer.latest(uid), sight.actuations.givenTo(uid));
       },
+      hasExclusiveCpus: (pod) => placement.hasExclusiveCpus(uidOf(pod)),
       podsToKeep: sight.podsToKeep,
     },
   );

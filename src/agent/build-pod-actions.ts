@@ -91,6 +91,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
       // An agent that knows what was given and not what was promised would take it back.
       await Promise.allSettled([sight.actuations.note(pod, name, resources), sight.allocations.saved()]);
     },
+    notePlace: (container, cpus) => parts.cpusets.made(container, cpus),
     onStart: parts.metrics.runtime.onStart,
     legacyLogs: logs,
   });
@@ -106,7 +107,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
   };
 }
 
-function buildResizer({ runtime, context, sight, cgroups, scope, resizeSettings }: PodEngineParts): Resizer {
+function buildResizer({ runtime, context, sight, cgroups, placement, scope, resizeSettings }: PodEngineParts): Resizer {
   const { allocations, actuations, wanted, observer } = sight;
   return new Resizer({
     allocations,
@@ -123,7 +124,7 @@ function buildResizer({ runtime, context, sight, cgroups, scope, resizeSettings 
       memoryUsage: (pod) => cgroups.pods.memoryUsage(pod),
       resources: (pod) => cgroups.pods.resources(pod),
     },
-    containers: new ContainerUpdates(runtime, context),
+    containers: new ContainerUpdates(runtime, context, (uid, name) => placement.of(uid, name)),
     sandboxOf: (uid) => observer.latest(uid)?.sandboxes[0]?.id,
     signal: scope.signal,
   });

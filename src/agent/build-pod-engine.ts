@@ -39,6 +39,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
       sight.allocations.retain(isKnown);
       sight.actuations.retain(isKnown);
       registry.podsKnown();
+      parts.placement.sweep();
       parts.onPodsKnown();
     },
   });
@@ -92,7 +93,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
 
 /** Who has to act on news listens to them. */
 function listen(
-  { wakes, sight }: PodEngineParts,
+  { wakes, sight, placement }: PodEngineParts,
   {
     workers,
     registry,
@@ -106,10 +107,14 @@ function listen(
   },
 ): void {
   wakes.pod.on((uid) => workers.wake(uid));
-  workers.onFinished(() => registry.roomMade());
+  workers.onFinished(() => {
+    placement.sweep();
+    registry.roomMade();
+  });
   wakes.left.on((uid) => {
     sight.allocations.forget(uid);
     sight.actuations.forget(uid);
+    placement.sweep();
     registry.roomMade();
   });
   wakes.allPods.on(() => workers.wakeAll());
@@ -198,6 +203,7 @@ function buildRegistry(
       scope,
       onPreempted: (resource) => metrics.pods.preempted(resource),
     }),
+    keepPlace: (pod) => parts.placement.takeOver(pod),
     inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => {
       metrics.pods.rejected(status.reason ?? "");

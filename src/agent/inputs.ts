@@ -4,6 +4,7 @@ import type {
   findSystemd,
   LogindDoor,
   Machine,
+  MachineTopology,
   RunTool,
   ServiceEnvironment,
 } from "../connections/host/index.ts";
@@ -70,6 +71,8 @@ export interface HostFacts {
 /** The machine: what is known of it, and what the agent does to it. */
 export interface Host {
   readonly facts: HostFacts;
+  /** How its CPUs and memory lie to each other; read only where it matters, since there may be thousands of files. */
+  readonly readTopology: () => Promise<MachineTopology>;
   /** Devices and files that the machine swaps to. */
   readonly swaps: () => Promise<readonly string[]>;
   /** Waits for the lock file, if there is one, and keeps it for the life of the process. */

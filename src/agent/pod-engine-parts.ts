@@ -3,6 +3,7 @@ import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
 import type { PodLedger, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
 import type { AgentMetrics } from "../node/metrics/index.ts";
 import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
+import type { CpusetKeeper, Placement } from "../pod/resources/index.ts";
 import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
 import type { PodSetupPorts, ResizerPorts } from "../pod/workers/index.ts";
@@ -32,6 +33,8 @@ export interface PodEngineParts
   readonly legacyLogDir: string;
   readonly cgroups: PodSetupPorts["cgroups"] & { readonly pods: ResizerPorts["cgroups"] };
   readonly resizeSettings: ResizeSettings;
+  readonly placement: Pick<Placement, "of" | "placeOf" | "hasExclusiveCpus" | "takeOver" | "sweep">;
+  readonly cpusets: Pick<CpusetKeeper, "made">;
   readonly volumes: PodVolumes;
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly metrics: AgentMetrics;

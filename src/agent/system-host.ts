@@ -16,6 +16,7 @@ import {
   readMachine,
   readPidLimit,
   readSwaps,
+  readTopology,
   runTool,
   tuneKernel,
   tuneOwnProcess,
@@ -55,6 +56,7 @@ async function readHostFacts(): Promise<HostFacts> {
 export async function systemHost(): Promise<Host> {
   return {
     facts: await readHostFacts(),
+    readTopology: () => readTopology(),
     swaps: readSwaps,
     holdLock: ({ flags }, ports) => holdLockFile(flags, ports),
     async prepareDirectories({ kubelet, gates }, rootDir, log) {

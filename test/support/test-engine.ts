@@ -53,6 +53,8 @@ export interface TestEngineOptions {
 }
 
 /** A node that can resize whatever the API asks for. */
+const anywhere = { exclusiveCpus: false, cpus: "", memoryNodes: "" };
+
 export const noResizeLimits: PodEngineParts["resizeSettings"] = {
   isEnabled: true,
   ofPods: true,
@@ -281,6 +283,14 @@ export class TestEngine implements AsyncDisposable {
         async remove() {},
         pods: this.podCgroups,
       },
+      placement: {
+        of: () => anywhere,
+        placeOf: async () => anywhere,
+        hasExclusiveCpus: () => false,
+        takeOver() {},
+        sweep() {},
+      },
+      cpusets: { made() {} },
       resizeSettings: { ...noResizeLimits, ...this.#options.resizeSettings },
       onPodsKnown: () => {},
       volumes,

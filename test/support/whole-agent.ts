@@ -16,6 +16,7 @@ import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 import { configOf, loadFile } from "./load-config.ts";
+import { machineA } from "./made-up-topology.ts";
 import { TestFacts } from "./node-facts.ts";
 import { enginePod } from "./test-engine.ts";
 
@@ -32,16 +33,18 @@ export interface WholeAgentOptions {
   readonly directory?: string;
   /** More lines of the configuration file. */
   readonly config?: string;
+  /** An agent that is gone: this one finds its directory, its runtime and its API server. */
+  readonly after?: WholeAgent;
   /** Called at the begin of each stage that touches the machine. */
   readonly onHost?: (what: string) => Promise<void> | void;
 }
 
 /** The whole agent as `buildAgent` makes it, on virtual time, over the simulated runtime and an API in memory. */
 export class WholeAgent implements AsyncDisposable {
-  readonly clock = new FakeClock(undefined, settleFiles);
-  readonly api = new FakeApi();
+  readonly clock: FakeClock;
+  readonly api: FakeApi;
   readonly runtime: FakeRuntime;
-  readonly cgroups = new FakeCgroup2("/cgroup", controllers);
+  readonly cgroups: FakeCgroup2;
   readonly agent: Agent;
   readonly directory: string;
   /** What became of the agent: undefined while it runs. */
@@ -57,8 +60,12 @@ export class WholeAgent implements AsyncDisposable {
   ) {
     this.directory = directory;
     this.#logind = options.logind ?? logindDoor(`unix:path=${join(directory, "no bus")}`);
+    const { after } = options;
+    this.clock = after?.clock ?? new FakeClock(undefined, settleFiles);
     const { clock } = this;
-    this.runtime = new FakeRuntime({ clock, events: "offered", cgroupDriver: CgroupDriver.CGROUPFS });
+    this.api = after?.api ?? new FakeApi();
+    this.cgroups = after?.cgroups ?? new FakeCgroup2("/cgroup", controllers);
+    this.runtime = after?.runtime ?? new FakeRuntime({ clock, events: "offered", cgroupDriver: CgroupDriver.CGROUPFS });
     this.runtime.imageStore.preload("busybox:1");
     if (options.runtimeIsLate === true) this.runtime.kill();
     const { parts } = kubeconfigCluster(clock);
@@ -94,7 +101,8 @@ export class WholeAgent implements AsyncDisposable {
   }
 
   static async build(options: WholeAgentOptions = {}): Promise<WholeAgent> {
-    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "nodelet-agent-")));
+    const inherited = options.directory ?? options.after?.directory;
+    const directory = inherited ?? (await mkdtemp(join(tmpdir(), "nodelet-agent-")));
     const file = `podLogsDir: ${join(directory, "logs")}\nfailSwapOn: false\nstaticPodPath: ${join(directory, "manifests")}\n${options.config ?? ""}`;
     const flags = [`--root-dir=${join(directory, "root")}`, `--hostname-override=${nodeName}`];
     const alone = ["--kubeconfig=", "--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow"];
@@ -198,7 +206,9 @@ export class WholeAgent implements AsyncDisposable {
   }
 
   #host({ onHost = () => {} }: WholeAgentOptions): Host {
-    const { machine } = new TestFacts();
+    const facts = new TestFacts();
+    // As many as the made-up topology has.
+    const machine = { ...facts.machine, cpus: { logical: 16, physicalCores: 8, sockets: 2 } };
     return {
       facts: {
         machine,
@@ -211,6 +221,7 @@ export class WholeAgent implements AsyncDisposable {
         canControlSwap: false,
         pidLimit: 32_768,
       },
+      readTopology: async () => machineA,
       swaps: async () => {
         await onHost("swaps");
         return [];

@@ -6,6 +6,7 @@ import { ImageMetrics } from "./image-metrics.ts";
 import { KubeMetrics } from "./kube-metrics.ts";
 import { measuredClock } from "./measured-clock.ts";
 import { NodeStartup } from "./node-startup.ts";
+import { PlacementMetrics } from "./placement-metrics.ts";
 import { PodMetrics } from "./pod-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
 import { showProcess } from "./process-metrics.ts";
@@ -15,6 +16,7 @@ import { VolumeMetrics } from "./volume-metrics.ts";
 
 export { showClientCertificate, showServingCertificate } from "./certificate-metrics.ts";
 export { showNodeState } from "./node-state.ts";
+export { showPlacement } from "./placement-metrics.ts";
 export { showIdentity } from "./process-metrics.ts";
 export { ShutdownMetrics } from "./shutdown-metrics.ts";
 
@@ -23,6 +25,7 @@ export class AgentMetrics {
   readonly runtime: RuntimeMetrics;
   readonly pods: PodMetrics;
   readonly resizes: ResizeMetrics;
+  readonly placement: PlacementMetrics;
   readonly images: ImageMetrics;
   readonly probes: ProbeMetrics;
   readonly volumes: VolumeMetrics;
@@ -37,6 +40,7 @@ export class AgentMetrics {
     this.runtime = new RuntimeMetrics(main);
     this.pods = new PodMetrics(main);
     this.resizes = new ResizeMetrics(main);
+    this.placement = new PlacementMetrics(main, () => clock.monotonic());
     this.images = new ImageMetrics(main);
     this.probes = new ProbeMetrics(figures.probes, main);
     this.volumes = new VolumeMetrics(main);

@@ -9,18 +9,32 @@ export class Admission {
   }
 
   admit(pod: IdentifiedPod, others: readonly IdentifiedPod[]): AdmissionVerdict {
-    let admitted: AdmissionVerdict = { type: "admitted" };
-    for (const handler of this.#handlers) {
-      const verdict = handler(pod, others);
-      if (verdict.type !== "admitted") return verdict;
-      if (verdict.preempts !== undefined) admitted = verdict;
+    let preempts: Preemption | undefined;
+    const given: (() => void)[] = [];
+    let isTaken = false;
+    try {
+      for (const handler of this.#handlers) {
+        const verdict = handler(pod, others);
+        if (verdict.type !== "admitted") return verdict;
+        preempts = verdict.preempts ?? preempts;
+        if (verdict.takeBack !== undefined) given.push(verdict.takeBack);
+      }
+      isTaken = true;
+    } finally {
+      // Who is not taken keeps nothing, or nobody else could have it.
+      if (!isTaken) for (const takeBack of given) takeBack();
     }
-    return admitted;
+    return preempts === undefined ? { type: "admitted" } : { type: "admitted", preempts };
   }
 }
 
 export type AdmissionVerdict =
-  | { readonly type: "admitted"; readonly preempts?: Preemption }
+  | {
+      readonly type: "admitted";
+      readonly preempts?: Preemption;
+      /** Takes back, at once, what the pod was given by this very verdict. */
+      readonly takeBack?: () => void;
+    }
   | { readonly type: "rejected"; readonly reason: RejectionReason; readonly message: string }
   /** Something that the verdict rests on is not known yet: the pod waits, and is asked about again. */
   | { readonly type: "undecided"; readonly waitsFor: string };

@@ -1,4 +1,5 @@
 // The pods that are wanted on this node, and whether the node takes them.
+
 export { Admission, type AdmissionHandler } from "./admission.ts";
 export {
   appArmorHandler,
@@ -11,6 +12,7 @@ export {
 } from "./admission-handlers.ts";
 export { hostNamespaceHandler } from "./admission-host-namespaces.ts";
 export { type JudgingNode, nodeFitHandler } from "./admission-node-fit.ts";
+export { placementHandler } from "./admission-placement.ts";
 export { arePodsKnown, PodIntake } from "./intake.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { followMirrors } from "./mirror-wakes.ts";

@@ -82,6 +82,7 @@ class World {
   readonly wereHere = new Set<string>();
   /** Pods in the order in which admission was asked about them, with those that count beside them. */
   readonly judged: string[] = [];
+  readonly kept: string[] = [];
   readonly preemptions: { readonly preemption: Preemption; readonly then: () => void }[] = [];
   isRuntimeKnown = true;
   mayStop = true;
@@ -110,6 +111,7 @@ class World {
     arePodsKnown: () => true,
     mayStop: () => this.mayStop,
     wasHere: (of) => this.wereHere.has(of),
+    keepPlace: (of) => this.kept.push(of.metadata.uid),
     preempt: (preemption, then) => this.preemptions.push({ preemption, then }),
     inspect: async (of) => this.inspect(of),
     setStatus: (of, { phase, reason, message }) =>
@@ -342,7 +344,7 @@ test("nothing is decided before the runtime has said what it has; what it has is
   world.registry.runtimeChanged(uid("runs"), "runs_default");
   assert.equal(world.arePodsKnown(), false);
   world.registry.reconsider();
-  assert.deepEqual(world.taken, ["runs"]);
+  assert.deepEqual([world.taken, world.kept], [["runs"], ["runs"]]);
   assert.deepEqual(world.statuses, ["newcomer Failed OutOfcpu Pod was rejected: no cpu left"]);
   assert.equal(world.arePodsKnown(), true);
   assert.equal(world.wanted.isUnclaimed("runs_default"), false);

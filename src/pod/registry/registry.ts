@@ -304,6 +304,7 @@ export class PodRegistry {
       );
       this.#beyondReckoning.add(uidOf(pod));
     }
+    this.#ports.keepPlace(this.#asRun(pod));
     this.#take(pod);
   }
 
@@ -425,6 +426,8 @@ export interface RegistryPorts {
   readonly wasHere: (uid: PodUid) => boolean;
   /** Takes pods off the node; `then` is called once they have stopped, or take too long about it. */
   readonly preempt: (preemption: Preemption, then: () => void) => void;
+  /** The pod runs here already: it keeps what it has alone. Never throws. */
+  readonly keepPlace: (pod: IdentifiedPod) => void;
   readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
   readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
   /** Nothing of the pod ever ran, and it is not wanted any more. */

@@ -3,8 +3,15 @@
 export { Actuations, Allocations } from "./allocation/index.ts";
 export { type CgroupFiles, kernelCgroupFiles } from "./cgroup-files.ts";
 export { CgroupTree } from "./cgroup-tree.ts";
+export { CpusetKeeper, type KeptContainer } from "./cpu/cpuset-keeper.ts";
+export { cpusetsInForce } from "./cpu/cpusets-in-force.ts";
+export { diskFiles } from "./disk-files.ts";
 export type { NodeAllocatableSettings } from "./node-allocatable.ts";
 export { NodeCgroups } from "./node-cgroups.ts";
 export { NodeResources, noDevices } from "./node-resources.ts";
+export { type Giving, Placement, type PlacementHooks } from "./placement.ts";
+export { placementSettingsOf } from "./placement-settings.ts";
+export { type PlacementView, placementView } from "./placement-view.ts";
 export { PodCgroups } from "./pod-cgroups.ts";
+export { findRunning } from "./running-containers.ts";
 export { canControlSwap } from "./swap-control.ts";

@@ -36,6 +36,8 @@ export interface NodeCgroupPorts {
   readonly arePodsKnown: () => boolean;
   /** Whether the containers of the pod have what they were promised. */
   readonly isSettled: (pod: IdentifiedPod) => boolean;
+  /** Whether a container of the pod owns CPUs and needs no quota. */
+  readonly hasExclusiveCpus: (pod: IdentifiedPod) => boolean;
   /** Every pod there is any sign of; undefined while that cannot be told. */
   readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
 }
@@ -80,11 +82,11 @@ export class NodeCgroups {
 
   /** Makes what all pods live below. Pods can have their cgroups from then on. */
   async start(scope: TaskScope): Promise<void> {
-    const { layout, files, clock, log, activePods, arePodsKnown, isSettled } = this.#ports;
+    const { layout, files, clock, log, activePods, arePodsKnown, isSettled, hasExclusiveCpus } = this.#ports;
     const naming = this.#ports.naming();
     const byHand = new CgroupTree(layout, files, clock);
     const driven = await this.#chooseDriver(naming, byHand, scope);
-    const ports = { tree: driven.tree, log, activePods, arePodsKnown, isSettled, hasExclusiveCpus: () => false };
+    const ports = { tree: driven.tree, log, activePods, arePodsKnown, isSettled, hasExclusiveCpus };
     const pods = new PodCgroups(naming, this.#settings, ports);
     this.#made = { ...driven, pods, naming };
     if (!naming.perQos) return;

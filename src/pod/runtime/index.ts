@@ -12,6 +12,7 @@ export { LifecycleHooks } from "./lifecycle-hooks.ts";
 export { LogRotation } from "./log-rotation.ts";
 export {
   type ContainerContext,
+  type CpuAndMemoryPlacement,
   containerConfig,
   type DnsSettings,
   linkLegacyLog,

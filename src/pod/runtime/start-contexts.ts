@@ -1,8 +1,8 @@
 import type { StatusResponse } from "../../connections/cri/index.ts";
 import { type IdentifiedPod, newestOf, type ObservedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
 import {
-  anywhere,
   type ContainerContext,
+  type CpuAndMemoryPlacement,
   type DnsSettings,
   type NodeContext,
   noDeviceGrants,
@@ -26,6 +26,11 @@ export interface StartContextPorts {
     readonly subPaths: ContainerContext["subPaths"];
   };
   readonly services: () => ContainerContext["services"];
+  readonly placement: {
+    /** Where the container runs; resolves when that would outlive the agent. */
+    placeOf(pod: IdentifiedPod, container: string): Promise<CpuAndMemoryPlacement>;
+    hasExclusiveCpus(uid: PodUid): boolean;
+  };
   readonly readConfigMap: ContainerContext["readConfigMap"];
   readonly readSecret: ContainerContext["readSecret"];
   readonly readVolumeFile: ContainerContext["readVolumeFile"];
@@ -45,8 +50,9 @@ export class StartContexts {
     return { ...context, dns: { ...context.dns, hostDns } };
   };
 
-  readonly container: StarterPorts["containerContext"] = async ({ pod, observed, image }) => {
-    const { volumes, services, readConfigMap, readSecret, readVolumeFile } = this.#ports;
+  readonly container: StarterPorts["containerContext"] = async ({ pod, container, observed, image }) => {
+    const { volumes, services, placement, readConfigMap, readSecret, readVolumeFile } = this.#ports;
+    const place = await placement.placeOf(pod, container.name);
     return {
       ...this.#ofNode(pod),
       image,
@@ -56,7 +62,7 @@ export class StartContexts {
       readConfigMap,
       readSecret,
       readVolumeFile,
-      placement: anywhere,
+      placement: place,
       devices: noDeviceGrants,
       subPaths: volumes.subPaths,
       containerIdOf: (name) => newestOf(observed, name)?.id,
@@ -69,7 +75,7 @@ export class StartContexts {
   }
 
   #ofNode(pod: IdentifiedPod): SandboxContext {
-    const { node, runtimeStatus, volumes } = this.#ports;
+    const { node, runtimeStatus, volumes, placement } = this.#ports;
     const name = this.#ports.runtimeHandlerOf(pod);
     const features = runtimeStatus.handlers.find((handler) => handler.name === name)?.features;
     return {
@@ -80,7 +86,7 @@ export class StartContexts {
         userNamespaces: features?.userNamespaces ?? false,
       },
       volumeGroups: volumes.groupsOf(uidOf(pod)),
-      podHasExclusiveCpus: false,
+      podHasExclusiveCpus: placement.hasExclusiveCpus(uidOf(pod)),
     };
   }
 }

@@ -157,6 +157,7 @@ export class ContainerStarter {
         runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
       );
       this.#ports.noteOwner(containerId as ContainerId, uidOf(pod));
+      this.#ports.notePlace({ id: containerId as ContainerId, name: container.name, pod }, context.placement.cpus);
       span.end();
       this.#event(request, "Normal", "Created", `Created container: ${container.name}`);
       return { id: containerId as ContainerId, restartCount };
@@ -294,6 +295,11 @@ export interface StarterPorts {
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
   /** A container is made that may use this; resolves, whatever happens, when an agent that is killed now would know. */
   readonly noteResources: (pod: IdentifiedPod, container: string, resources: ContainerResources) => Promise<void>;
+  /** A container is made that may run on these CPUs. */
+  readonly notePlace: (
+    container: { readonly id: ContainerId; readonly name: string; readonly pod: IdentifiedPod },
+    cpus: string,
+  ) => void;
   readonly onStart?: (report: StartReport) => void;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }

@@ -1,7 +1,15 @@
 import { CriError, type RuntimeService } from "../../connections/cri/index.ts";
-import type { Container, IdentifiedPod, ObservedContainer, SandboxId } from "../../ground/model/index.ts";
 import {
-  anywhere,
+  type Container,
+  containersOf,
+  type IdentifiedPod,
+  type ObservedContainer,
+  type PodUid,
+  type SandboxId,
+  uidOf,
+} from "../../ground/model/index.ts";
+import {
+  type CpuAndMemoryPlacement,
   containerResources,
   overheadResources,
   type ResourceSettings,
@@ -12,12 +20,19 @@ import {
 export class ContainerUpdates {
   readonly #runtime: RuntimeService;
   readonly #settings: ResourceSettings;
+  readonly #placeOf: (uid: PodUid, container: string) => CpuAndMemoryPlacement;
   /** Older runtimes have no word for it. */
   #tellsSandboxes = true;
 
-  constructor(runtime: RuntimeService, settings: ResourceSettings) {
+  /** `placeOf`: where a container runs, which stays as it is. */
+  constructor(
+    runtime: RuntimeService,
+    settings: ResourceSettings,
+    placeOf: (uid: PodUid, container: string) => CpuAndMemoryPlacement,
+  ) {
     this.#runtime = runtime;
     this.#settings = settings;
+    this.#placeOf = placeOf;
   }
 
   async update(
@@ -26,7 +41,7 @@ export class ContainerUpdates {
     container: Container,
     signal: AbortSignal,
   ): Promise<void> {
-    const all = containerResources(pod, container, this.#settings, anywhere);
+    const all = containerResources(pod, container, this.#settings, this.#placeOf(uidOf(pod), container.name));
     // Huge pages can't be resized; a list of them would be taken for a change.
     const linux = { ...all, hugepageLimits: [] };
     await this.#runtime.updateContainerResources(
@@ -43,7 +58,7 @@ export class ContainerUpdates {
         {
           podSandboxId,
           overhead: overheadResources(pod, this.#settings),
-          resources: sandboxResources(pod, this.#settings, false),
+          resources: sandboxResources(pod, this.#settings, this.#hasExclusiveCpus(pod)),
         },
         { signal },
       );
@@ -51,6 +66,10 @@ export class ContainerUpdates {
       if (signal.aborted) throw error;
       if (error instanceof CriError && error.code === "Unimplemented") this.#tellsSandboxes = false;
     }
+  }
+
+  #hasExclusiveCpus(pod: IdentifiedPod): boolean {
+    return containersOf(pod).some(({ container }) => this.#placeOf(uidOf(pod), container.name).exclusiveCpus);
   }
 
   /** In bytes. */

@@ -1,9 +1,9 @@
 // From pods to what the runtime is told: sandbox and container descriptions, one topic per file.
 export { containerConfig } from "./container.ts";
 export {
-  anywhere,
   type ContainerContext,
   type ContainerImage,
+  type CpuAndMemoryPlacement,
   type DnsSettings,
   type IdRange,
   type KnownServices,

@@ -1,0 +1,78 @@
+import { LinuxContainerResources } from "../connections/cri/index.ts";
+import { type PodUid, uidOf } from "../ground/model/index.ts";
+import { showPlacement } from "../node/metrics/index.ts";
+import {
+  CpusetKeeper,
+  cpusetsInForce,
+  diskFiles,
+  findRunning,
+  type KeptContainer,
+  Placement,
+  placementSettingsOf,
+  placementView,
+} from "../pod/resources/index.ts";
+import type { NodeContext } from "../pod/runtime/index.ts";
+import type { PodSight } from "./build-pod-sight.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Who runs on which CPUs with which memory, and what keeps it so. */
+export interface PlacementParts {
+  readonly placement: Placement;
+  readonly cpusets: CpusetKeeper;
+}
+
+export function buildPlacement(base: Foundation, context: NodeContext, sight: PodSight): PlacementParts {
+  const { config, host, rootDir, cri, metrics, scope } = base;
+  const log = base.log.named("placement");
+  const placement = new Placement(placementSettingsOf(config, host.facts.machine.memoryBytes), {
+    rootDir,
+    files: diskFiles,
+    clock: base.clock,
+    log,
+    readTopology: host.readTopology,
+    findRunning: findRunning(cri.runtime, scope.signal),
+    holds: (uid) => holds(sight, uid),
+    metrics: metrics.placement.hooks,
+  });
+  const cpusets = new CpusetKeeper(scope, {
+    clock: base.clock,
+    log,
+    periodMs: config.kubelet.cpuManagerReconcilePeriodMs,
+    running: () => runningContainers(sight),
+    wantedFor: ({ pod, name }) => (isAtWork(sight, uidOf(pod)) ? placement.of(uidOf(pod), name).cpus : ""),
+    async tellRuntime(containerId, cpusetCpus, signal) {
+      const linux = LinuxContainerResources.fromPartial({ cpusetCpus });
+      await cri.runtime.updateContainerResources(
+        { containerId, linux, windows: undefined, annotations: {} },
+        { signal },
+      );
+    },
+    inForce: cpusetsInForce(host.facts.cgroups, host.cgroupFiles, () => context.cgroups),
+  });
+  placement.onMoved(() => cpusets.wake());
+  showPlacement(metrics.figures.main, () => placementView(placement));
+  return { placement, cpusets };
+}
+
+/** Whether anything of the pod may still use what it was given. */
+function holds(sight: PodSight, uid: PodUid): boolean {
+  const { table, wanted } = sight;
+  if (!sight.arePodsKnown()) return true;
+  if (table.has(uid)) return isAtWork(sight, uid);
+  return wanted.has(uid) || wanted.found.has(uid);
+}
+
+/** Whether containers of the pod are wanted, or still run. */
+function isAtWork({ table }: PodSight, uid: PodUid): boolean {
+  const step = table.stateOf(uid)?.step;
+  return step === "running" || step === "terminating";
+}
+
+/** Of pods that are worked on: others may have a place that is not known yet. */
+function* runningContainers({ table, observer }: PodSight): Generator<KeptContainer> {
+  for (const { uid, containers } of observer.all()) {
+    const worker = table.get(uid);
+    if (worker?.type !== "pod") continue;
+    for (const { id, name, state } of containers) if (state === "running") yield { id, name, pod: worker.pod };
+  }
+}

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { sized } from "../../test/support/pinned-pods.ts";
+import { WholeAgent } from "../../test/support/whole-agent.ts";
+import type { PodSpec } from "../ground/model/index.ts";
+
+const settings = `cpuManagerPolicy: static
+cpuManagerReconcilePeriod: 10s
+kubeReserved: {cpu: "1500m"}
+featureGates: {InPlacePodVerticalScaling: true}
+`;
+
+/** Where the containers of the pods run, as the runtime was told: "web/main": "1,9". */
+function cpusets(whole: WholeAgent): Readonly<Record<string, string>> {
+  const running = whole.runtime.containers().filter(({ life }) => life.step === "running");
+  return Object.fromEntries(
+    running.map(({ sandbox, config, resources }) => [
+      `${sandbox.config.metadata?.name}/${config.metadata?.name}`,
+      resources?.cpusetCpus ?? "",
+    ]),
+  );
+}
+
+const pinned = (text: string): Partial<PodSpec> => ({ containers: [sized("main", text)] });
+const updates = (whole: WholeAgent): number => whole.runtime.callCounts().get("updateContainerResources") ?? 0;
+const started = async (more = "", after?: WholeAgent): Promise<WholeAgent> => {
+  const whole = await WholeAgent.start({ config: settings + more, ...(after === undefined ? {} : { after }) });
+  mkdirSync(join(whole.directory, "root"), { recursive: true });
+  return whole;
+};
+const stateOf = (whole: WholeAgent): string => readFileSync(join(whole.directory, "root/cpu_manager_state"), "utf8");
+
+test("who asks for whole CPUs has them alone; all others are moved off them at once, and back when it is gone", async () => {
+  await using whole = await started();
+  whole.create("web");
+  await whole.until("it runs", () => whole.running().length === 1);
+  assert.deepEqual(cpusets(whole), { "web/main": "0-15" });
+  whole.create("alone", pinned("2"));
+  await whole.until("both run", () => whole.running().length === 2);
+  await whole.until("the other was moved", () => cpusets(whole)["web/main"] === "0,2-8,10-15");
+  assert.equal(cpusets(whole)["alone/main"], "1,9");
+  assert.equal(updates(whole), 1);
+  const alone = whole.runtime.containers().find(({ sandbox }) => sandbox.config.metadata?.name === "alone");
+  assert.equal(alone?.config.linux?.resources?.cpuQuota, -1n, "who has CPUs needs no quota");
+  assert.match(stateOf(whole), /"entries":\{"alone":\{"main":"1,9"\}\}/);
+  whole.delete("alone");
+  await whole.until("it is gone", () => whole.pod("alone") === undefined);
+  await whole.until("the other was moved back", () => cpusets(whole)["web/main"] === "0-15");
+  assert.equal(updates(whole), 2);
+});
+
+test("a pod that can't have its CPUs is refused with the kubelet's words, and keeps nothing", async () => {
+  await using whole = await started("cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n");
+  whole.create("odd", pinned("3"));
+  await whole.until("it is refused", () => whole.pod("odd")?.status?.phase === "Failed");
+  assert.equal(whole.pod("odd")?.status?.reason, "SMTAlignmentError");
+  assert.equal(
+    whole.pod("odd")?.status?.message,
+    "Pod was rejected: SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+  );
+  whole.create("even", pinned("14"));
+  await whole.until("it runs", () => whole.running().length === 1);
+  whole.create("late", pinned("2"));
+  await whole.until("it is refused", () => whole.pod("late")?.status?.phase === "Failed");
+  assert.equal(whole.pod("late")?.status?.reason, "SMTAlignmentError");
+});
+
+test("CPUs that are not on one NUMA node, where they must be", async () => {
+  await using whole = await started("topologyManagerPolicy: single-numa-node\n");
+  whole.create("wide", pinned("9"));
+  await whole.until("it is refused", () => whole.pod("wide")?.status?.phase === "Failed");
+  assert.equal(whole.pod("wide")?.status?.reason, "TopologyAffinityError");
+  assert.equal(
+    whole.pod("wide")?.status?.message,
+    "Pod was rejected: Resources cannot be allocated with Topology locality",
+  );
+});
+
+test("an agent that is started again refuses nobody who runs, moves nobody, and writes the same file", async () => {
+  const options = "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\ntopologyManagerPolicy: restricted\n";
+  const first = await started(options);
+  first.create("large", pinned("8"));
+  first.create("small", pinned("4"));
+  first.create("web");
+  await first.until("all run", () => first.running().length === 3);
+  await first.until("the others were moved", () => cpusets(first)["web/main"] === "0,3,8,11");
+  const before = { cpusets: cpusets(first), state: stateOf(first) };
+  await first.stop();
+  await using second = await started(options, first);
+  await second.advance(30_000);
+  assert.deepEqual(cpusets(second), before.cpusets);
+  assert.equal(stateOf(second), before.state);
+  assert.deepEqual(second.running(), ["large/main", "small/main", "web/main"]);
+  // What somebody else changes is put right.
+  const web = second.runtime.containers().find(({ sandbox }) => sandbox.config.metadata?.name === "web");
+  assert.equal(web?.resources?.cpusetCpus, "0,3,8,11");
+});
+
+test("CPUs that somebody runs on are gone: the agent does not start, and says what to do", async () => {
+  const first = await started();
+  first.create("alone", pinned("2"));
+  await first.until("it runs", () => first.running().length === 1);
+  await first.stop();
+  const path = join(first.directory, "root/cpu_manager_state");
+  const other = settings.replace("1500m", "4");
+  await using second = await WholeAgent.build({ config: other, after: first });
+  second.run();
+  await assert.rejects(
+    second.until("it gives up", () => second.outcome !== undefined),
+    /start cpu manager error: not all reserved cpus: "0-1,8-9" are present in defaultCpuSet: "0,2-8,10-15"/,
+  );
+  // Damaged, and nobody could tell any more who has what.
+  writeFileSync(path, "{}x");
+  await using third = await WholeAgent.build({ config: settings, after: first });
+  third.run();
+  await assert.rejects(
+    third.until("it gives up", () => third.outcome !== undefined),
+    /could not restore state from checkpoint: checkpoint is corrupted, please drain this node and delete/,
+  );
+});
+
+test("a resize of CPUs that somebody has alone is infeasible", async () => {
+  await using whole = await started();
+  whole.create("alone", pinned("2"));
+  await whole.until("it runs", () => whole.running().length === 1);
+  whole.create("alone", pinned("4"));
+  const pending = () => whole.pod("alone")?.status?.conditions?.find(({ type }) => type === "PodResizePending");
+  await whole.until("it is told", () => pending() !== undefined);
+  assert.equal(pending()?.reason, "Infeasible");
+  assert.match(
+    pending()?.message ?? "",
+    /Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"/,
+  );
+  assert.equal(cpusets(whole)["alone/main"], "1,9");
+});

@@ -17,7 +17,6 @@ import {
 } from "./index.ts";
 import { tuneKernel } from "./kernel-settings.ts";
 import { countCpus } from "./machine.ts";
-import { parseMountInfo } from "./mounts.ts";
 import { setOwnOomScore } from "./oom-score.ts";
 
 const roots: string[] = [];
@@ -92,8 +91,10 @@ for (const [name, files, expected] of [
 const line = (point: string, tags: string, type: string, superOptions = "rw") =>
   `36 35 98:0 / ${point} rw,noatime${tags} - ${type} src ${superOptions}\n`;
 
-test("mountinfo: escaped names, optional tags, unknown lines", () => {
-  const [first, second, ...rest] = parseMountInfo(
+const mountsIn = (text: string) => readMounts(machineWith({ "proc/self/mountinfo": text }));
+
+test("mountinfo: escaped names, optional tags, unknown lines", async () => {
+  const [first, second, ...rest] = await mountsIn(
     `${line("/a\\040b\\134c", " shared:1 master:2", "ext4", "rw,errors=remount-ro")}broken\n${line("/b", "", "tmpfs")}`,
   );
   assert.equal(first?.mountPoint, "/a b\\c");
@@ -104,7 +105,25 @@ test("mountinfo: escaped names, optional tags, unknown lines", () => {
   assert.equal(rest.length, 0);
 });
 
-const mounts = parseMountInfo(
+test("mountinfo: a table of any length is read with time for everybody else in between", async () => {
+  const root = machineWith({ "proc/self/mountinfo": line("/x", "", "tmpfs").repeat(20_000) });
+  const began = performance.now();
+  let last = began;
+  let longest = 0;
+  const look = (): void => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  };
+  const looks = setInterval(look, 1);
+  const all = await readMounts(root);
+  look();
+  clearInterval(looks);
+  const whole = performance.now() - began;
+  assert.equal(all.length, 20_000);
+  assert.ok(longest < whole / 2, `${longest} ms of ${whole} ms without a turn of the event loop`);
+});
+
+const mounts = await mountsIn(
   line("/", "", "ext4") + line("/var", " shared:1", "ext4") + line("/var/lib", "", "xfs") + line("/var/lib", "", "nfs"),
 );
 for (const [path, type] of [

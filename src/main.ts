@@ -9,7 +9,7 @@ const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDes
 const logWriter = new LogWriter(outlet, defaultLogSettings);
 const lastWordsWithinMs = 500;
 const openedStreams: NodeJS.WriteStream[] = [];
-const commandNames = ["up", "down", "config", "version", "why", "blame", "shutdown", "help"] as const;
+const commandNames = ["up", "down", "config", "version", "why", "blame", "resources", "shutdown", "help"] as const;
 type CommandName = (typeof commandNames)[number];
 const commands: ReadonlySet<string> = new Set(commandNames);
 
@@ -58,6 +58,8 @@ async function commandNamed(name: CommandName): Promise<Command> {
       return cli.whyCommand;
     case "blame":
       return cli.blameCommand;
+    case "resources":
+      return cli.resourcesCommand;
     case "shutdown":
       return cli.shutdownCommand;
     case "help":

@@ -231,6 +231,7 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
     facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
     logVerbosity: process.logControl,
     plans: { shutdown: () => parts.shutdown.report() },
+    resources: () => parts.placed.report(engine.views.pods()),
     clock,
     log: base.log.named("server"),
   };

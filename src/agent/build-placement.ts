@@ -1,5 +1,5 @@
 import { LinuxContainerResources } from "../connections/cri/index.ts";
-import { type PodUid, uidOf } from "../ground/model/index.ts";
+import { type Pod, type PodUid, uidOf } from "../ground/model/index.ts";
 import { showPlacement } from "../node/metrics/index.ts";
 import {
   CpusetKeeper,
@@ -8,6 +8,7 @@ import {
   findRunning,
   type KeptContainer,
   Placement,
+  placementReport,
   placementSettingsOf,
   placementView,
 } from "../pod/resources/index.ts";
@@ -19,6 +20,8 @@ import type { Foundation } from "./foundation.ts";
 export interface PlacementParts {
   readonly placement: Placement;
   readonly cpusets: CpusetKeeper;
+  /** Who has what, for people. */
+  report(pods: readonly Pod[]): Promise<object>;
 }
 
 export function buildPlacement(base: Foundation, context: NodeContext, sight: PodSight): PlacementParts {
@@ -51,7 +54,15 @@ export function buildPlacement(base: Foundation, context: NodeContext, sight: Po
   });
   placement.onMoved(() => cpusets.wake());
   showPlacement(metrics.figures.main, () => placementView(placement));
-  return { placement, cpusets };
+  return {
+    placement,
+    cpusets,
+    async report(pods) {
+      // Where nothing is given out, nobody has needed to know the machine.
+      const topology = placement.given?.topology ?? (await host.readTopology());
+      return placementReport(placementView(placement, topology), placement.settings, pods);
+    },
+  };
 }
 
 /** Whether anything of the pod may still use what it was given. */

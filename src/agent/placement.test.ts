@@ -45,6 +45,9 @@ test("who asks for whole CPUs has them alone; all others are moved off them at o
   const alone = whole.runtime.containers().find(({ sandbox }) => sandbox.config.metadata?.name === "alone");
   assert.equal(alone?.config.linux?.resources?.cpuQuota, -1n, "who has CPUs needs no quota");
   assert.match(stateOf(whole), /"entries":\{"alone":\{"main":"1,9"\}\}/);
+  const report = JSON.stringify(await whole.agent.parts.placed.report([whole.pod("alone") ?? {}]));
+  assert.match(report, /"cpus":\{"reserved":"0,8","shared":"0,2-8,10-15","free":"2-7,10-15"\}/);
+  assert.match(report, /"pod":"alone".*"cpus":"1,9","why":"Guaranteed, asks for 2 whole CPUs"/);
   whole.delete("alone");
   await whole.until("it is gone", () => whole.pod("alone") === undefined);
   await whole.until("the other was moved back", () => cpusets(whole)["web/main"] === "0-15");

@@ -6,6 +6,7 @@ const commands: readonly (readonly [name: string, purpose: string])[] = [
   ["down", "stop and remove all that `up` made"],
   ["why", "say what a pod is waiting for and what happened to it"],
   ["blame", "say where the time of a pod's start went"],
+  ["resources", "say who has which CPUs and memory of this machine, and why"],
   ["shutdown", "say what would happen to the pods if this machine were turned off"],
   ["config", "show or check the configuration that the agent would start with"],
   ["api-server", "a small Kubernetes API server for one machine"],

@@ -5,6 +5,7 @@ export { helpCommand, unknownCommand } from "./help-command.ts";
 export type { Command, CommandIo } from "./io.ts";
 export { blameCommand, whyCommand } from "./ledger-command.ts";
 export { LocalClient } from "./local-client.ts";
+export { resourcesCommand } from "./resources-command.ts";
 export { shutdownCommand } from "./shutdown-command.ts";
 export { upCommand } from "./up.ts";
 export { versionCommand } from "./version-command.ts";

@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import type { Pod, PodViewChange } from "../../ground/model/index.ts";
 import type { LedgerAnswer } from "./ledger-text.ts";
+import type { ResourcesAnswer } from "./resources-text.ts";
 import type { ShutdownPlanAnswer } from "./shutdown-text.ts";
 
 /** The agent answered, but not with what was asked for. */
@@ -48,6 +49,11 @@ export class LocalClient {
       if (error instanceof AgentAnswerError && error.status === 404) return undefined;
       throw error;
     }
+  }
+
+  /** Who has which CPUs and memory of this machine. */
+  async resources(signal: AbortSignal): Promise<ResourcesAnswer> {
+    return JSON.parse(await this.#text("/resources", signal));
   }
 
   /** All pods, then every change as it happens, until the signal aborts or the agent ends. */

@@ -63,9 +63,19 @@ async function start(scope: TaskScope, views: LocalViews, path = join(directory,
   const clock = new FakeClock(1_000);
   const health = new HealthRegistry(clock);
   const logVerbosity = { verbosity: 2 };
+  const resources = async () => ({ nodes: [] });
   const plans = { shutdown: () => ({ totalSeconds: 30 }) };
   const configz = () => ({ kubeletconfig: { port: 10250 } });
-  const server = new LocalSocketServer(path, { views, health, configz, logVerbosity, plans, clock, log: silentLogger });
+  const server = new LocalSocketServer(path, {
+    views,
+    health,
+    configz,
+    logVerbosity,
+    plans,
+    resources,
+    clock,
+    log: silentLogger,
+  });
   await server.listen();
   scope.spawn("local", (signal) => server.serve(signal));
   return { path, health, logVerbosity };
@@ -159,6 +169,12 @@ test("/plans/shutdown is what the agent would do", async () => {
   await using scope = new TaskScope();
   const { path } = await start(scope, new FakePods());
   assert.deepEqual(JSON.parse((await answer(path, "/plans/shutdown")).text), { totalSeconds: 30 });
+});
+
+test("/resources is who has what", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods());
+  assert.deepEqual(JSON.parse((await answer(path, "/resources")).text), { nodes: [] });
 });
 
 for (const [method, body, status, verbosity] of [

@@ -17,6 +17,8 @@ export interface LocalSocketPorts {
   readonly configz: () => unknown;
   readonly logVerbosity: LogVerbosity;
   readonly plans: Plans;
+  /** Who has which CPUs and memory of this machine. */
+  readonly resources: () => Promise<object>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -105,6 +107,7 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
     ["/ledger", getOnly(ledger)],
     ["/healthz", getOnly((_request, url, response) => healthz(url.searchParams, response))],
     ["/configz", getOnly((_request, _url, response) => sendJson(response, ports.configz()))],
+    ["/resources", getOnly(async (_request, _url, response) => sendJson(response, await ports.resources()))],
     ["/plans/shutdown", getOnly((_request, _url, response) => sendPlan(response, ports.plans.shutdown()))],
     ["/debug/flags/v", (request, _url, response) => setVerbosity(request, response, ports.logVerbosity, ports.log)],
   ]);

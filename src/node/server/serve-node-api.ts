@@ -39,6 +39,7 @@ export interface NodeApiPorts {
   readonly logVerbosity: LogVerbosity;
   /** For the local socket. */
   readonly plans: Plans;
+  readonly resources: () => Promise<object>;
   readonly clock: Clock;
   readonly log: Logger;
 }

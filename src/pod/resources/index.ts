@@ -10,6 +10,7 @@ export type { NodeAllocatableSettings } from "./node-allocatable.ts";
 export { NodeCgroups } from "./node-cgroups.ts";
 export { NodeResources, noDevices } from "./node-resources.ts";
 export { type Giving, Placement, type PlacementHooks } from "./placement.ts";
+export { placementReport } from "./placement-report.ts";
 export { placementSettingsOf } from "./placement-settings.ts";
 export { type PlacementView, placementView } from "./placement-view.ts";
 export { PodCgroups } from "./pod-cgroups.ts";

@@ -1,0 +1,88 @@
+import { formatQuantity } from "../../ground/model/index.ts";
+
+/** What the agent answers: who has which CPUs and memory of this machine. */
+export interface ResourcesAnswer {
+  readonly cpuManagerPolicy: string;
+  readonly memoryManagerPolicy: string;
+  readonly topologyManagerPolicy: string;
+  readonly topologyManagerScope: string;
+  readonly cpus?: { readonly reserved: string; readonly shared: string; readonly free: string };
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly cpus: string;
+    readonly exclusiveCpus?: string;
+    readonly freeCpus?: string;
+    readonly memoryBytes: number;
+    readonly memory?: Readonly<Record<string, { readonly allocatable: number; readonly free: number }>>;
+    readonly group?: readonly number[];
+  }[];
+  readonly containers: readonly {
+    readonly namespace?: string;
+    readonly pod?: string;
+    readonly uid: string;
+    readonly container: string;
+    readonly cpus?: string;
+    readonly memory?: readonly { readonly nodes: readonly number[]; readonly type: string; readonly bytes: number }[];
+    readonly why: string;
+  }[];
+}
+
+export function resourcesText(answer: ResourcesAnswer): string {
+  const { cpuManagerPolicy, memoryManagerPolicy, topologyManagerPolicy, topologyManagerScope, cpus } = answer;
+  const aligned = topologyManagerPolicy === "none" ? "" : ` (each ${topologyManagerScope})`;
+  const policies = `CPUs: ${cpuManagerPolicy}, memory: ${memoryManagerPolicy}, topology: ${topologyManagerPolicy}${aligned}`;
+  const shared = cpus && `Reserved CPUs: ${cpus.reserved}; shared by all who have none of their own: ${cpus.shared}`;
+  return [
+    policies,
+    ...(shared === undefined ? [] : [shared]),
+    "",
+    ...nodeTable(answer),
+    "",
+    ...containerTable(answer),
+    "",
+  ].join("\n");
+}
+
+function nodeTable({ nodes }: ResourcesAnswer): readonly string[] {
+  const rows = nodes.map(({ id, cpus, exclusiveCpus, freeCpus, memoryBytes, memory, group = [id] }) => {
+    const left = Object.entries(memory ?? {}).map(([type, { free, allocatable }]) => {
+      return `${type} ${amount(free)} of ${amount(allocatable)}`;
+    });
+    const together = group.length > 1 ? `; serves with nodes ${group.join(",")}` : "";
+    return [
+      String(id),
+      cpus || "-",
+      exclusiveCpus || "-",
+      freeCpus || "-",
+      amount(memoryBytes),
+      left.length === 0 ? "-" : `${left.join(", ")}${together}`,
+    ];
+  });
+  return table([["NUMA NODE", "CPUS", "GIVEN", "FREE", "MEMORY", "FREE MEMORY"], ...rows]);
+}
+
+function containerTable({ containers }: ResourcesAnswer): readonly string[] {
+  if (containers.length === 0) return ["No container has CPUs or memory of its own."];
+  const rows = containers.map(({ namespace, pod, uid, container, cpus, memory = [], why }) => [
+    pod === undefined ? uid : `${namespace}/${pod}`,
+    container,
+    cpus ?? "shared",
+    memory.map(({ nodes, type, bytes }) => `${type} ${amount(bytes)} of ${nodes.join(",")}`).join(", ") || "any",
+    why,
+  ]);
+  return table([["POD", "CONTAINER", "CPUS", "MEMORY", "WHY"], ...rows]);
+}
+
+function amount(bytes: number): string {
+  return formatQuantity(BigInt(bytes) * 1_000_000_000n, "binary");
+}
+
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}

@@ -16,17 +16,29 @@ export function memoryHints(
   /** What the pod has already on these very nodes, and may use again. */
   reusable: (nodes: readonly number[], type: string) => number,
 ): readonly MemoryHint[] {
+  const wanted = [...requested];
+  const rows = numa.ids.map((id) => {
+    const node = machine.get(id);
+    return {
+      groupInUse: node === undefined || node.assignments === 0 ? undefined : numa.maskOf(node.group),
+      allocatable: wanted.map(([type]) => node?.tables.get(type)?.allocatable ?? 0),
+      free: wanted.map(([type]) => node?.tables.get(type)?.free ?? 0),
+    };
+  });
   let fewest = numa.ids.length;
   const found: NumaMask[] = [];
   for (const mask of numa.sets()) {
-    const ids = numa.idsOf(mask);
-    const sum = (type: string, amount: "allocatable" | "free"): number =>
-      ids.reduce((total, id) => total + (machine.get(id)?.tables.get(type)?.[amount] ?? 0), 0);
-    if ([...requested].some(([type, bytes]) => sum(type, "allocatable") < bytes)) continue;
-    fewest = Math.min(fewest, ids.length);
-    if (breaksGroups(machine, ids)) continue;
-    if ([...requested].some(([type, bytes]) => sum(type, "free") + reusable(ids, type) < bytes)) continue;
-    found.push(mask);
+    const members = rows.filter((_, index) => ((mask >>> index) & 1) === 1);
+    const sum = (amount: "allocatable" | "free", type: number): number =>
+      members.reduce((total, row) => total + (row[amount][type] ?? 0), 0);
+    if (wanted.some(([, bytes], type) => sum("allocatable", type) < bytes)) continue;
+    fewest = Math.min(fewest, members.length);
+    if (members.some(({ groupInUse }) => groupInUse !== undefined && groupInUse !== mask)) continue;
+    const isEnough = wanted.every(([type, bytes], index) => {
+      const free = sum("free", index);
+      return free >= bytes || free + reusable(numa.idsOf(mask), type) >= bytes;
+    });
+    if (isEnough) found.push(mask);
   }
   return found.map((nodes) => ({ nodes, isPreferred: widthOf(nodes) === fewest }));
 }

@@ -42,35 +42,46 @@ function listsOf(hints: Hints): readonly (readonly Hint[])[] {
 
 /**
  * The best of all ways to take one hint from each list: the nodes that all hints of it have in common, preferred if each
- * of them is and all name the same nodes. There are as many ways as the product of all lengths; but what matters of
- * those through the first lists are only the sets of nodes that they end in, so that is what is carried on.
+ * of them is and all name the same nodes.
  */
 function best(lists: readonly (readonly Hint[])[], { allNodes, compareSets }: MergeSettings): Hint {
+  const [agreed] = agreements(lists, allNodes).sort((a, b) => compareMasksBy(compareSets, a, b));
+  if (agreed !== undefined) return { nodes: agreed, isPreferred: true };
   const widest = Math.max(0, ...lists.map(narrowest));
-  /** Ways of which every hint is preferred and names these nodes; undefined: none has named any. */
+  const [compromise] = overlaps(lists, allNodes).sort(
+    (a, b) => remoteness(a, widest) - remoteness(b, widest) || compareMasksBy(compareSets, a, b),
+  );
+  return { nodes: compromise ?? allNodes, isPreferred: false };
+}
+
+/** The sets that every list prefers; who prefers any set agrees with all. */
+function agreements(lists: readonly (readonly Hint[])[], allNodes: NumaMask): NumaMask[] {
   let agreed = new Set<NumaMask | undefined>([undefined]);
-  let others = new Set<NumaMask>();
   for (const list of lists) {
-    const nextAgreed = new Set<NumaMask | undefined>();
-    const nextOthers = new Set<NumaMask>();
+    const next = new Set<NumaMask | undefined>();
     for (const { nodes, isPreferred } of list) {
-      for (const common of agreed) {
-        if (isPreferred && (nodes === undefined || common === undefined || nodes === common)) {
-          nextAgreed.add(nodes ?? common);
-        } else nextOthers.add((nodes ?? allNodes) & (common ?? allNodes));
-      }
-      for (const common of others) nextOthers.add((nodes ?? allNodes) & common);
+      if (!isPreferred) continue;
+      if (agreed.has(undefined)) next.add(nodes);
+      if (nodes === undefined) for (const common of agreed) next.add(common);
+      else if (agreed.has(nodes)) next.add(nodes);
     }
-    agreed = nextAgreed;
-    others = nextOthers;
+    agreed = next;
   }
-  const preferred = [...agreed].map((nodes) => (nodes ?? allNodes) & allNodes).filter((nodes) => nodes !== 0);
-  const [first] = preferred.sort((a, b) => compareMasksBy(compareSets, a, b));
-  if (first !== undefined) return { nodes: first, isPreferred: true };
-  const [second] = [...others]
-    .filter((nodes) => nodes !== 0)
-    .sort((a, b) => remoteness(a, widest) - remoteness(b, widest) || compareMasksBy(compareSets, a, b));
-  return { nodes: second ?? allNodes, isPreferred: false };
+  return [...agreed].map((nodes) => (nodes ?? allNodes) & allNodes).filter((nodes) => nodes !== 0);
+}
+
+/**
+ * What hints, one of each list, have in common. There are as many ways to take them as the product of all lengths; but
+ * what matters of those through the first lists are only the sets that they end in, so that is what is carried on.
+ */
+function overlaps(lists: readonly (readonly Hint[])[], allNodes: NumaMask): NumaMask[] {
+  let reached: readonly NumaMask[] = [allNodes];
+  for (const list of lists) {
+    const next = new Set<NumaMask>();
+    for (const { nodes } of list) for (const common of reached) next.add((nodes ?? allNodes) & common);
+    reached = [...next];
+  }
+  return reached.filter((nodes) => nodes !== 0);
 }
 
 function narrowest(hints: readonly Hint[]): number {

@@ -21,7 +21,7 @@ export interface PendingCall {
 
 /** What the runtime did with our calls lately. */
 export interface CallHealth {
-  /** Wall-clock milliseconds of the last success or refusal: the runtime was there. undefined: never. */
+  /** When the last success or refusal came, on the clock's monotonic scale: the runtime was there. undefined: never. */
   readonly lastAnswerAt: number | undefined;
   /** Calls in a row that got no answer: no connection, or none in time. */
   readonly unansweredInARow: number;
@@ -80,7 +80,7 @@ export class CallLog {
         this.#unansweredInARow++;
       } else {
         this.#unansweredInARow = 0;
-        this.#lastAnswerAt = this.#clock.now();
+        this.#lastAnswerAt = this.#clock.monotonic();
       }
     }
     const durationMs = this.#clock.monotonic() - startedAt;

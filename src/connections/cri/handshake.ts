@@ -31,6 +31,7 @@ export type HandshakeState =
       readonly attempts: number;
       readonly lastError: string | undefined;
     }
+  /** `at`: on the clock's monotonic scale. */
   | { readonly phase: "ready"; readonly at: number; readonly identity: RuntimeIdentity }
   | { readonly phase: "refused"; readonly reason: string };
 
@@ -64,7 +65,7 @@ export class RuntimeHandshake {
       try {
         this.#state = { phase: "connecting", since, attempts, lastError: this.#lastError() };
         const identity = await this.#attempt(signal);
-        this.#state = { phase: "ready", at: clock.now(), identity };
+        this.#state = { phase: "ready", at: clock.monotonic(), identity };
         log.info("container runtime is there", { runtime: identity.name, version: identity.version, attempts });
         return identity;
       } catch (error) {

@@ -7,7 +7,7 @@ import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { serveFakeRuntime } from "../../../test/support/served-runtime.ts";
 import { until } from "../../../test/support/until.ts";
 import { type ServedServices, serveRuntime } from "../../beside/hollow/index.ts";
-import { silentLogger, systemClock } from "../../ground/base/index.ts";
+import { type Clock, silentLogger, systemClock } from "../../ground/base/index.ts";
 import { HealthRegistry } from "../../node/server/index.ts";
 import { CgroupDriver, CriClient, CriError, UnsupportedRuntimeError } from "./index.ts";
 import { RuntimeLink } from "./runtime-link.ts";
@@ -24,9 +24,9 @@ const version = async () => ({
 });
 const images = { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) };
 
-function link(name: string, changes: { cgroupDriver?: string; endpoint?: string } = {}) {
+function link(name: string, changes: { cgroupDriver?: string; endpoint?: string; clock?: Clock } = {}) {
   const socket = join(directory, `${name}.sock`);
-  const clock = systemClock;
+  const clock = changes.clock ?? systemClock;
   const health = new HealthRegistry(clock);
   const warnings: string[] = [];
   const log = { ...silentLogger, warn: (message: string) => warnings.push(message) };
@@ -41,7 +41,7 @@ function link(name: string, changes: { cgroupDriver?: string; endpoint?: string 
     cri,
     [Symbol.dispose]: () => cri.close(),
   };
-  return { made, socket, warnings, state: () => health.read().find(({ name }) => name === "runtime")?.health };
+  return { made, socket, health, warnings, state: () => health.read().find(({ name }) => name === "runtime")?.health };
 }
 
 test("health: not tried, waiting with the reason, connected, gone, and back", async () => {
@@ -64,6 +64,20 @@ test("health: not tried, waiting with the reason, connected, gone, and back", as
     );
   await until("the runtime answers again", answers);
   assert.equal(state()?.state, "ok");
+});
+
+test("health: how long ago the runtime answered does not follow the time of day", async () => {
+  let setForwardMs = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + setForwardMs };
+  const { made, socket, health } = link("clock", { clock });
+  using _closed = made;
+  await using _runtime = await serveFakeRuntime(socket);
+  await made.link.connect(never);
+  for (const jump of [5 * 3_600_000, -5 * 3_600_000]) {
+    setForwardMs = jump;
+    const { provenMs = -1 } = health.read().find(({ name }) => name === "runtime") ?? {};
+    assert.ok(provenMs >= 0 && provenMs < 600_000, `${provenMs} ms`);
+  }
 });
 
 for (const { name, runtimeConfig, configured, expected } of [

@@ -97,8 +97,7 @@ export class RuntimeLink {
       return { state: "waiting", reason: `the container runtime at ${where}: ${why}` };
     }
     const { lastAnswerAt, unansweredInARow, lastFailure } = this.#cri.health();
-    const clock = this.#clock;
-    const provenAt = clock.monotonic() - (clock.now() - (lastAnswerAt ?? state.at));
+    const provenAt = lastAnswerAt ?? state.at;
     if (unansweredInARow === 0) return { state: "ok", provenAt };
     const why = explain(lastFailure?.error ?? "no answer");
     return { state: "waiting", reason: `the container runtime at ${where} does not answer: ${why}`, provenAt };

@@ -1,4 +1,12 @@
-import { isAbort, LinkedSignal, messageOf, TaskScope } from "../../ground/base/index.ts";
+import {
+  isAbort,
+  LinkedSignal,
+  messageOf,
+  never,
+  TaskScope,
+  unlessAborted,
+  withDeadline,
+} from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodUid, RecordNodeEvent } from "../../ground/model/index.ts";
 import { type EndPodsPorts, endPods } from "./end-pods.ts";
 import { type ShutdownGroup, totalSeconds } from "./plan.ts";
@@ -37,6 +45,9 @@ const reserveMs = 10_000;
 /** logind cuts off without a word; we would rather say what was cut. */
 const marginMs = 500;
 const reconnectMs = 1_000;
+const longestPauseMs = 30_000;
+/** A disk that does not answer must hold up neither pods nor the machine. */
+const longestSaveMs = 1_000;
 const delayTries = 5;
 const firstDelayWaitMs = 100;
 /** How long pods wait with their start for the word that the machine is not about to be turned off. */
@@ -106,6 +117,7 @@ export class GracefulShutdown {
 
   async #run(signal: AbortSignal): Promise<void> {
     await using scope = new TaskScope(signal);
+    let pauseMs = reconnectMs;
     try {
       for (;;) {
         try {
@@ -115,9 +127,12 @@ export class GracefulShutdown {
           this.#failed(messageOf(error));
         }
         this.#firstLook?.();
-        await this.#ports.clock.sleep(reconnectMs, signal);
+        await this.#ports.clock.sleep(pauseMs, signal);
+        // A machine that never had a logind need not be asked for it all the time.
+        pauseMs = this.#lock.step === "none" ? Math.min(2 * pauseMs, longestPauseMs) : reconnectMs;
       }
     } finally {
+      this.#firstLook?.();
       this.#release({ step: "none", problem: "the agent has stopped" });
     }
   }
@@ -151,7 +166,7 @@ export class GracefulShutdown {
       if (await logind.isPreparing()) this.#begin(this.#earlierStart(), scope);
       else if (this.#ending !== undefined) this.#cancel(logind, scope);
       this.#firstLook?.();
-      await over;
+      await unlessAborted(over, signal);
     } finally {
       logind.close();
     }
@@ -212,8 +227,12 @@ export class GracefulShutdown {
       try {
         await this.#end(startedAt, ending.ended, bounded.signal);
       } catch (error) {
-        if (!ending.cancel.signal.aborted) throw error;
-        await this.#save({ startedAt, endedAt: this.#ports.clock.now() });
+        if (signal.aborted) throw error;
+        if (ending.cancel.signal.aborted) await this.#save({ startedAt, endedAt: this.#ports.clock.now() });
+        else {
+          log.error("Could not end the pods; the machine turns off without", error);
+          this.#release({ step: "released" });
+        }
       }
     });
   }
@@ -242,8 +261,10 @@ export class GracefulShutdown {
 
   async #save(state: ShutdownState): Promise<void> {
     this.#ports.onState(state);
+    const { clock, state: file } = this.#ports;
+    const late = (): Error => new Error(`not done within ${longestSaveMs / 1000} s`);
     try {
-      await this.#ports.state.save(state);
+      await withDeadline(clock, longestSaveMs, late, never, (bounded) => unlessAborted(file.save(state), bounded));
     } catch (error) {
       this.#ports.log.error("Failed to store graceful shutdown state", error);
     }

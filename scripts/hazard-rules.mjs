@@ -24,6 +24,7 @@ export const hazards = [
       "beside/hollow/": "the simulated runtime writes where a simulation runs",
       "connections/host/held-directory.ts": "a file of the kernel's memory about a descriptor that we hold",
       "connections/host/tree-walk.ts": "asks about a descriptor that we hold",
+      "connections/host/kernel-log.ts": "a device of the kernel's memory, opened so that it never waits",
       "connections/host/removed-names.ts": "a descriptor of the kernel's that never waits",
       "connections/host/locks.ts":
         "at start, before anything runs; later on a descriptor of the kernel's that never waits",

@@ -9,7 +9,7 @@ const walk = inGroup(
   "pod",
   ...["sources", "registry", "workers", "resources", "volumes", "images", "runtime", "probes", "status"],
 );
-const node = inGroup("node", "object", "eviction", "shutdown", "firewall", "server");
+const node = inGroup("node", "object", "eviction", "shutdown", "firewall", "oom", "server");
 
 /** Stages later in the walk than `stage`. */
 const laterThan = (stage) => walk.slice(walk.indexOf(stage) + 1);

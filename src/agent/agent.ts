@@ -148,8 +148,8 @@ export class Agent {
 
   /** Sources, workers and what they drive, in the order in which they need each other. */
   async #startPods(): Promise<void> {
-    const { base, cluster, node, sources, images, placed, cgroups, volumes, engine, member, shutdown, upkeep, sight } =
-      this.parts;
+    const { base, cluster, node, sources, images, placed, cgroups, volumes, engine, sight } = this.parts;
+    const { member, shutdown, memory, upkeep } = this.parts;
     const { scope, log, ending } = base;
     await cluster?.start(scope);
     await node.start();
@@ -160,6 +160,7 @@ export class Agent {
     await volumes.start(scope);
     // No pod is started on a machine that is being turned off.
     await shutdown.start(scope);
+    scope.spawn("out of memory", (signal) => memory.run(signal));
     engine.start(scope);
     scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
     if (placed.placement.pinsCpus) scope.spawn("CPUs of containers", (signal) => placed.cpusets.run(signal));

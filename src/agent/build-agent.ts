@@ -3,6 +3,7 @@ import { eventsTo, type Recorders } from "../connections/kube/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
 import type { PodUid } from "../ground/model/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
+import type { OomWatch } from "../node/oom/index.ts";
 import { LazyStatistics, type NodeApiPorts, noReviews } from "../node/server/index.ts";
 import { ShutdownProgress } from "../node/shutdown/index.ts";
 import type { ResizeSettings } from "../pod/registry/index.ts";
@@ -15,6 +16,7 @@ import { buildCgroups } from "./build-cgroups.ts";
 import type { Cluster } from "./build-cluster.ts";
 import { buildImages, type ImageParts } from "./build-images.ts";
 import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
+import { buildOomWatch, followOom } from "./build-oom.ts";
 import { buildPlacement, type PlacementParts } from "./build-placement.ts";
 import { buildPodEngine, type PodEngine } from "./build-pod-engine.ts";
 import { buildPodSight, type PodSight } from "./build-pod-sight.ts";
@@ -39,6 +41,7 @@ export interface AgentParts {
   readonly cgroups: NodeCgroups;
   readonly volumes: VolumeParts;
   readonly engine: PodEngine;
+  readonly memory: ReturnType<typeof followOom>;
   readonly member: Member | undefined;
   readonly shutdown: ShutdownParts;
   readonly upkeep: Upkeep;
@@ -60,7 +63,8 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const events = eventsTo(cluster, base.log.named("events"), config.nodeName);
   const node = buildNodeParts(base, cluster?.known);
   const sources = buildSources(base, { recordEvent: events.pod, hasApi: cluster !== undefined });
-  const { sight, hints } = buildSight(base, sources);
+  const oom = buildOomWatch(base, events);
+  const { sight, hints } = buildSight(base, sources, oom);
   const runtimeHandlerOf = runtimeHandlers(cluster?.runtimeClasses);
   const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
   const placed = buildPlacement(base, node.context, sight);
@@ -75,6 +79,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
     ...placed,
     sight,
     hints,
+    onOom: () => oom.hasten(),
     context: node.context,
     runtime: base.cri.runtime,
     runtimeName: () => base.link.runtime.identity.name,
@@ -101,7 +106,8 @@ export function buildAgent(inputs: AgentInputs): Agent {
     settings: engineSettings(base),
     resizeSettings: resizeSettings(base, node),
   });
-  const built = { base, events, cluster, node, sources, sight, images, placed, cgroups, volumes, engine };
+  const memory = followOom(base, { oom, sight, events, context: node.context });
+  const built = { base, events, cluster, node, sources, sight, images, placed, cgroups, volumes, engine, memory };
   const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress });
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
@@ -128,7 +134,7 @@ function joinable(base: Foundation, { parts, connect }: ClusterInputs): Cluster 
   return parts.buildCluster(base, connect({ config, rootDir, clock, random, log, environment, watchRequests }));
 }
 
-function buildSight(base: Foundation, { mux }: ManifestSources) {
+function buildSight(base: Foundation, { mux }: ManifestSources, oom: OomWatch) {
   const { cri, clock, log, metrics, wakes, rootDir } = base;
   const hints = new ContainerHints({
     runtime: cri.runtime,
@@ -136,7 +142,9 @@ function buildSight(base: Foundation, { mux }: ManifestSources) {
     clock,
     log: log.named("hints"),
   });
-  return { hints, sight: buildPodSight({ clock, log, runtime: cri.runtime, hints, mux, metrics, wakes, rootDir }) };
+  const wasOomKilled = (id: string): boolean => oom.wasKilled(id);
+  const sight = buildPodSight({ clock, log, runtime: cri.runtime, hints, mux, metrics, wakes, rootDir, wasOomKilled });
+  return { hints, sight };
 }
 
 function engineSettings({ config, host }: Foundation) {

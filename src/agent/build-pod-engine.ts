@@ -72,6 +72,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
     latest: (uid) => observer.latest(uid),
     runtimeChanged: (uid) => wakes.runtimePod.tell(uid, undefined),
     somethingMissed: () => relist.hasten(),
+    onOom: parts.onOom,
   };
   return {
     views,

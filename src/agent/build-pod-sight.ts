@@ -46,11 +46,12 @@ export function buildPodSight(parts: {
   readonly metrics: AgentMetrics;
   readonly wakes: Wakes;
   readonly rootDir: string;
+  readonly wasOomKilled: (id: string) => boolean;
 }): PodSight {
   const { clock, log, runtime, hints, mux, wakes } = parts;
   const wanted = new WantedPods();
   const table = new WorkerTable();
-  const observer = new PodObserver({ runtime, clock });
+  const observer = new PodObserver({ runtime, clock, wasOomKilled: parts.wasOomKilled });
   const runtimeStatus = new RuntimeStatus({
     runtime,
     clock,

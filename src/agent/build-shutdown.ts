@@ -37,10 +37,10 @@ export function buildShutdown(
   const { config, clock, host, rootDir, process, metrics } = base;
   const { progress, sight, workers, events, cluster } = parts;
   const groups = shutdownGroups(config);
+  const hasMetrics = config.gates.enabled("GracefulNodeShutdownBasedOnPodPriority");
+  const shown = hasMetrics ? new ShutdownMetrics(metrics.figures.main) : undefined;
   if (groups.length === 0) return { start: async () => {}, report: () => undefined };
   const door = host.logind(process.environment["DBUS_SYSTEM_BUS_ADDRESS"]);
-  const shown = new ShutdownMetrics(metrics.figures.main);
-  const hasMetrics = config.gates.enabled("GracefulNodeShutdownBasedOnPodPriority");
   const shutdown = new GracefulShutdown(groups, {
     clock,
     log: base.log.named("shutdown"),
@@ -62,9 +62,7 @@ export function buildShutdown(
       workers.terminate(uidOf(pod), { cause: "deleted", graceSeconds: ownGraceSeconds(pod) });
       workers.upsert(pod);
     },
-    onState: (state) => {
-      if (hasMetrics) shown.show(state);
-    },
+    onState: (state) => shown?.show(state),
   });
   return { start: (scope) => shutdown.start(scope), report: () => shutdown.report() };
 }

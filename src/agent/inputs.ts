@@ -2,6 +2,7 @@ import type { RuntimeConnection, RuntimeConnectionPorts } from "../connections/c
 import type {
   CgroupLayout,
   findSystemd,
+  KernelLog,
   LogindDoor,
   Machine,
   MachineTopology,
@@ -90,6 +91,9 @@ export interface Host {
   readonly findSystemd: typeof findSystemd;
   /** Given DBUS_SYSTEM_BUS_ADDRESS. */
   readonly logind: (busAddress: string | undefined) => LogindDoor;
+  readonly openKernelLog: () => Promise<KernelLog>;
+  /** Processes that the kernel has killed for want of memory since the boot; undefined: it does not count. */
+  readonly oomKills: () => number | undefined;
   /** The machine's addresses as it has them now; none is an answer. */
   readonly addresses: (wanted: readonly string[]) => Promise<readonly string[]>;
   /** Of the file system that holds the path. */

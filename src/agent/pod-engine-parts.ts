@@ -28,6 +28,8 @@ export interface PodEngineParts
   /** As the runtime names itself; throws until it has. */
   readonly runtimeName: () => string;
   readonly hints: RuntimeHints;
+  /** The runtime says that memory ran out somewhere. */
+  readonly onOom: () => void;
   readonly admission: Admission;
   readonly context: NodeContext;
   readonly legacyLogDir: string;

@@ -93,6 +93,13 @@ test("pods end in their buckets, each with its bucket's time, and the machine wa
   });
   const { fake, whole } = node;
   assert.equal(fake.maxDelaySeconds, 40, "30 s, and some to report");
+  const plan = whole.agent.parts.shutdown.report();
+  assert.deepEqual(
+    plan?.buckets.map(({ pods }) => pods.map(({ name, graceSeconds }) => `${name} ${graceSeconds}`).sort()),
+    [["good 20", "short 7", "slow 20"], ["vital 10"]],
+    "the dry run says what follows",
+  );
+  assert.deepEqual([plan?.allowedSeconds, plan?.totalSeconds, plan?.problem], [40, 30, undefined]);
   await shutDown(node);
   await until(whole, "the node is unready", () => ready(whole)?.status === "False");
   assert.deepEqual([ready(whole)?.reason, ready(whole)?.message], ["KubeletNotReady", "node is shutting down"]);
@@ -192,4 +199,40 @@ test("stopping the agent gives the lock back and ends nothing", async () => {
   const { fake, whole } = node;
   await whole.stop();
   assert.deepEqual([whole.running(), fake.held], [["web/main"], 0]);
+});
+
+test("an agent that took over from another ends the pods that the other one started", async () => {
+  await using node = await start({ web: doing(polite, 0, 5), vital: doing(stubborn, critical, 60) }, ["fixed"]);
+  const { fake } = node;
+  await node.whole.stop();
+  await using whole = await WholeAgent.build({ config, logind: fake.door, after: node.whole });
+  whole.run();
+  await until(whole, "the lock is held again", () => fake.held === 1);
+  await until(whole, "the node is ready", () => ready(whole)?.status === "True");
+  await shutDown({ ...node, whole });
+  await until(whole, "the lock is given back", () => fake.held === 0);
+  assert.deepEqual(whole.running(), []);
+  for (const name of ["web", "vital", "fixed-node-1"])
+    assert.equal(whole.pod(name)?.status?.reason, "Terminated", name);
+});
+
+test("after the machine was off, a static pod runs once more and a pod of the API does not", async () => {
+  await using node = await start({ web: doing(polite, 0, 5), stuck: doing(stubborn, 0, 5) }, ["fixed"]);
+  const { fake } = node;
+  await shutDown(node);
+  await until(node.whole, "the lock is given back", () => fake.held === 0);
+  await node.whole.stop();
+  fake.isPreparing = false;
+  const before = node.whole.runtime.containers().length;
+  await using whole = await WholeAgent.build({ config, logind: fake.door, after: node.whole });
+  whole.run();
+  await until(whole, "the static pod runs", () => whole.running().length === 1);
+  await whole.advance(600_000);
+  assert.deepEqual(whole.running(), ["fixed-node-1/main"]);
+  assert.equal(whole.runtime.containers().length - before, 1, "one container was made");
+  const { phase, reason, containerStatuses } = whole.pod("fixed-node-1")?.status ?? {};
+  assert.deepEqual([phase, reason, containerStatuses?.[0]?.restartCount], ["Running", undefined, 1]);
+  assert.equal(containerStatuses?.[0]?.lastState?.terminated?.exitCode, 0);
+  assert.equal(whole.pod("web")?.status?.phase, "Succeeded");
+  assert.equal(whole.pod("stuck")?.status?.phase, "Failed");
 });

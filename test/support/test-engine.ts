@@ -245,7 +245,9 @@ export class TestEngine implements AsyncDisposable {
     const ledger = new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep);
     const wakes = new Wakes();
     const hinted = hints(new ContainerHints({ runtime, clock, log: silentLogger }));
-    const sight = buildPodSight({ clock, log: silentLogger, runtime, hints: hinted, mux, metrics, wakes, rootDir });
+    const wasOomKilled = (): boolean => false;
+    const seen = { clock, log: silentLogger, runtime, hints: hinted, mux, metrics, wakes, rootDir, wasOomKilled };
+    const sight = buildPodSight(seen);
     const volumes = new PodVolumes(scope, {
       clock,
       log: silentLogger,
@@ -271,6 +273,7 @@ export class TestEngine implements AsyncDisposable {
       runtime,
       runtimeName: () => "containerd",
       hints: hinted,
+      onOom: () => {},
       admission: new Admission(handlers),
       context: this.#nodeContext(),
       hostIPs: () => this.#options.hostIPs?.() ?? ["10.0.0.1"],

@@ -238,6 +238,8 @@ export class WholeAgent implements AsyncDisposable {
       cgroupFiles: this.cgroups,
       findSystemd: async () => undefined,
       logind: () => this.#logind,
+      openKernelLog: () => Promise.reject(new Error("there is no kernel")),
+      oomKills: () => 0,
       addresses: async () => {
         await onHost("addresses");
         return ["10.0.0.5"];

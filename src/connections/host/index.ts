@@ -14,6 +14,7 @@ export {
   openPath,
 } from "./held-directory.ts";
 export { readHugePageSizes, readHugePages } from "./huge-pages.ts";
+export { KernelLog } from "./kernel-log.ts";
 export { tuneKernel } from "./kernel-settings.ts";
 export { holdLockFile } from "./lock-file.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
@@ -49,6 +50,7 @@ export {
   readCgroupOf,
   readDiskActivity,
   readNetworkOf,
+  readOomKills,
   readOpenFileLimit,
   readOpenFiles,
   readProcess,

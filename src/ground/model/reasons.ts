@@ -76,6 +76,7 @@ export type EventReason =
   | "LifecycleHTTPFallback"
   | "MissingClusterDNS"
   | "NetworkNotReady"
+  | "OOMKilling"
   | "Preempting"
   | "ProbeWarning"
   | "Pulled"

@@ -16,6 +16,7 @@ import { VolumeMetrics } from "./volume-metrics.ts";
 
 export { showClientCertificate, showServingCertificate } from "./certificate-metrics.ts";
 export { showNodeState } from "./node-state.ts";
+export { OomMetrics } from "./oom-metrics.ts";
 export { showPlacement } from "./placement-metrics.ts";
 export { showIdentity } from "./process-metrics.ts";
 export { ShutdownMetrics } from "./shutdown-metrics.ts";

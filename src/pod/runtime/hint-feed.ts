@@ -14,6 +14,7 @@ export async function followHints(ports: HintFeedPorts, signal: AbortSignal): Pr
       ports.somethingMissed();
       continue;
     }
+    if (hint.kind === "oom") ports.onOom?.();
     const uid = hint.podUid ?? ports.ownerOf(hint.id) ?? (hint.sandboxId && ports.ownerOf(hint.sandboxId));
     // What is just being made is not known by its id yet; whoever makes it looks at it afterwards.
     if (uid !== undefined) follow(hint, uid, 0, ports, signal);
@@ -27,6 +28,8 @@ export interface HintFeedPorts {
   readonly latest: (uid: PodUid) => ObservedPod | undefined;
   readonly runtimeChanged: (uid: PodUid) => void;
   readonly somethingMissed: () => void;
+  /** The runtime says that memory ran out somewhere. */
+  readonly onOom?: () => void;
 }
 
 function follow(hint: PodHint, uid: PodUid, round: number, ports: HintFeedPorts, signal: AbortSignal): void {

@@ -26,13 +26,15 @@ import { translateContainer, translateContainerState, translateSandbox, translat
 export class PodObserver {
   readonly #runtime: RuntimeService;
   readonly #clock: Clock;
+  readonly #wasOomKilled: (id: string) => boolean;
   readonly #latest = new Map<PodUid, ObservedPod>();
   readonly #owners = new Map<string, PodUid>();
   readonly #doubted = new Set<PodUid>();
 
-  constructor(ports: { readonly runtime: RuntimeService; readonly clock: Clock }) {
+  constructor(ports: PodObserverPorts) {
     this.#runtime = ports.runtime;
     this.#clock = ports.clock;
+    this.#wasOomKilled = ports.wasOomKilled ?? (() => false);
   }
 
   /** What was seen at the last inspection; undefined when the pod was never inspected or is forgotten. */
@@ -129,6 +131,13 @@ export class PodObserver {
     });
   }
 
+  /** Runtimes learn of such a kill beside the container's end, and miss it where that comes first. */
+  #asEnded(container: ObservedContainer): ObservedContainer {
+    const { id, state, reason } = container;
+    const isMissed = state === "exited" && reason !== oomKilled && this.#wasOomKilled(id);
+    return isMissed ? { ...container, reason: oomKilled } : container;
+  }
+
   async #container(
     item: Container,
     previous: ObservedPod | undefined,
@@ -140,9 +149,16 @@ export class PodObserver {
       const { status } = await this.#runtime.containerStatus({ containerId: item.id, verbose: false }, { signal });
       if (status === undefined) return undefined;
       refuseContradiction("containerStatus", item, status);
-      return translateContainer(status, item.podSandboxId as SandboxId);
+      return this.#asEnded(translateContainer(status, item.podSandboxId as SandboxId));
     });
   }
+}
+
+export interface PodObserverPorts {
+  readonly runtime: RuntimeService;
+  readonly clock: Clock;
+  /** Whether the kernel killed a process of this container for want of memory. */
+  readonly wasOomKilled?: (id: string) => boolean;
 }
 
 interface Named {
@@ -158,6 +174,8 @@ function refuseContradiction(operation: CriOperation, listed: Named, status: Nam
   const problem = `the runtime lists ${asked}, but reports ${answered} when asked for it; asking again`;
   throw new CriError("Internal", operation, cutText(problem, longestProblemBytes));
 }
+
+const oomKilled = "OOMKilled";
 
 /** Names come from the runtime and may be of any length. */
 const longestProblemBytes = 1_000;

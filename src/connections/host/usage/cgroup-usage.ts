@@ -97,6 +97,8 @@ export interface CgroupReader {
   children(path: string): readonly string[];
   usage(path: string): CgroupUsage;
   details(path: string): CgroupDetails;
+  /** How many of its processes the kernel killed for want of memory; undefined: unknown. */
+  oomKills(path: string): number | undefined;
   /** undefined where the kernel does not measure it. */
   pressures(path: string): Pressures | undefined;
   /** Processes directly in it. */

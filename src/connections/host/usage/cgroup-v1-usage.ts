@@ -78,6 +78,11 @@ export class CgroupV1Usage implements CgroupReader {
     };
   }
 
+  /** Of the cgroup itself, without those below it. */
+  oomKills(path: string): number | undefined {
+    return readKernelTable(this.#file("memory", path, "memory.oom_control"))?.get("oom_kill");
+  }
+
   details(path: string): CgroupDetails {
     const quota = readKernelNumber(this.#file("cpu", path, "cpu.cfs_quota_us"));
     const throttled =
@@ -100,7 +105,7 @@ export class CgroupV1Usage implements CgroupReader {
       memoryKernelBytes: readKernelNumber(this.#file("memory", path, "memory.kmem.usage_in_bytes")),
       memoryReservationBytes: limit("memory.soft_limit_in_bytes"),
       memorySwapLimitBytes: limit("memory.memsw.limit_in_bytes"),
-      oomKills: readKernelTable(this.#file("memory", path, "memory.oom_control"))?.get("oom_kill"),
+      oomKills: this.oomKills(path),
       io: this.#io(path),
       tasks: readKernelNumber(this.#file("pids", path, "pids.current")),
       tasksLimit: readKernelNumber(this.#file("pids", path, "pids.max")),

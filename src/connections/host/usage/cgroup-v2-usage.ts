@@ -98,6 +98,10 @@ export class CgroupV2Usage implements CgroupReader {
     };
   }
 
+  oomKills(path: string): number | undefined {
+    return readKernelTable(this.#file(path, "memory.events"))?.get("oom_kill");
+  }
+
   pressures(path: string): Pressures | undefined {
     // The top has none of its own; the machine's is the same thing.
     return path === "/"

@@ -16,4 +16,5 @@ export {
   readNetworkOf,
   readTaskCount,
 } from "./machine-usage.ts";
+export { readOomKills } from "./oom-kills.ts";
 export { type ProcessUsage, readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";

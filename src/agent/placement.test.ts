@@ -48,6 +48,22 @@ test("who asks for whole CPUs has them alone; all others are moved off them at o
   const report = JSON.stringify(await whole.agent.parts.placed.report([whole.pod("alone") ?? {}]));
   assert.match(report, /"cpus":\{"reserved":"0,8","shared":"0,2-8,10-15","free":"2-7,10-15"\}/);
   assert.match(report, /"pod":"alone".*"cpus":"1,9","why":"Guaranteed, asks for 2 whole CPUs"/);
+  const figures = await whole.agent.parts.base.metrics.figures.main.text();
+  for (const line of [
+    "kubelet_cpu_manager_pinning_requests_total 1",
+    "kubelet_cpu_manager_pinning_errors_total 0",
+    "kubelet_cpu_manager_shared_pool_size_millicores 12000",
+    "kubelet_cpu_manager_exclusive_cpu_allocation_count 2",
+    'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 2',
+    'kubelet_cpu_manager_allocation_per_numa{numa_node="1"} 0',
+    'kubelet_container_aligned_compute_resources_count{boundary="uncore_cache",scope="container"} 1',
+    "kubelet_topology_manager_admission_requests_total 2",
+    "kubelet_topology_manager_admission_errors_total 0",
+    "kubelet_topology_manager_admission_duration_ms_count 2",
+    "kubelet_memory_manager_pinning_requests_total 0",
+  ]) {
+    assert.ok(figures.split("\n").includes(line), line);
+  }
   whole.delete("alone");
   await whole.until("it is gone", () => whole.pod("alone") === undefined);
   await whole.until("the other was moved back", () => cpusets(whole)["web/main"] === "0-15");
@@ -137,4 +153,34 @@ test("a resize of CPUs that somebody has alone is infeasible", async () => {
     /Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"/,
   );
   assert.equal(cpusets(whole)["alone/main"], "1,9");
+});
+
+test("memory of a NUMA node, after what is reserved there; a reservation that does not add up is refused", async () => {
+  const memory = settings
+    .replace('{cpu: "1500m"}', '{cpu: "1500m", memory: "500Mi"}')
+    .concat('systemReserved: {memory: "424Mi"}\nmemoryManagerPolicy: Static\n');
+  const reserved = (amount: string): string =>
+    `${memory}reservedMemory: [{numaNode: 0, limits: {memory: ${amount}}}]\n`;
+  // The 100Mi that hard eviction defends by default are part of the sum.
+  await using whole = await WholeAgent.start({ config: reserved("1Gi") });
+  mkdirSync(join(whole.directory, "root"), { recursive: true });
+  whole.create("first", pinned("1 6Gi"));
+  whole.create("second", pinned("1 6Gi"));
+  whole.create("web");
+  await whole.until("all run", () => whole.running().length === 3);
+  const nodes = whole.runtime
+    .containers()
+    .map(({ sandbox, config }) => `${sandbox.config.metadata?.name} ${config.linux?.resources?.cpusetMems}`);
+  assert.deepEqual(nodes.sort(), ["first 0", "second 1", "web "]);
+  whole.create("third", pinned("1 5Gi"));
+  await whole.until("it is refused", () => whole.pod("third")?.status?.phase === "Failed");
+  assert.equal(whole.pod("third")?.status?.reason, "UnexpectedAdmissionError");
+  assert.match(whole.pod("third")?.status?.message ?? "", /\[memorymanager\] failed to get the default NUMA affinity/);
+
+  await using other = await WholeAgent.build({ config: reserved("924Mi") });
+  other.run();
+  await assert.rejects(
+    other.until("it gives up", () => other.outcome !== undefined),
+    /the total amount "924Mi" of type "memory" is not equal to the value "1Gi" determined by Node Allocatable feature/,
+  );
 });

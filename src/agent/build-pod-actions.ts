@@ -82,7 +82,8 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     ensureImage: parts.images.ensureImage,
     prefetchImage: parts.images.prefetchImage,
     runPostStart: async (pod, container, id, signal) => {
-      const result = await hooks.postStart({ pod, container, id }, signal);
+      using end = observer.endOf(uidOf(pod), id);
+      const result = await hooks.postStart({ pod, container, id, containerEnded: end.signal }, signal);
       return result.type === "failed" ? result.message : undefined;
     },
     killAfterFailedHook: killAfterFailedHook(observer, killer),

@@ -313,7 +313,7 @@ export class Witness {
     if (plan.hasPostStart) return "its hook may have failed";
     if (activeDeadlineSeconds !== undefined) return "its pod has a deadline";
     if (isOver(seen.phase)) return "its pod is over";
-    const isDone = containers.every(({ role, name }) => role !== "main" || this.#isDone(seen, name, restartPolicy));
+    const isDone = containers.every((each) => each.role !== "main" || this.#isDone(seen, each, restartPolicy));
     if (isDone) return "the main containers are done";
     const initFailed = containers.some(
       ({ role, name }) =>
@@ -323,10 +323,18 @@ export class Witness {
     return undefined;
   }
 
-  #isDone(seen: Seen, name: string, restartPolicy: string | undefined): boolean {
-    const ending = seen.instances.get(name)?.at(-1)?.ending;
-    if (ending === undefined) return false;
+  #isDone(seen: Seen, plan: ContainerPlan, restartPolicy: string | undefined): boolean {
+    const instance = seen.instances.get(plan.name)?.at(-1);
+    if (instance === undefined) return false;
+    const { ending } = instance;
+    // One that is being stopped because it does not live will not come back either.
+    if (ending === undefined) return restartPolicy === "Never" && this.#mayBeSick(plan);
     return restartPolicy === "Never" || (restartPolicy === "OnFailure" && ending.code === 0);
+  }
+
+  #mayBeSick({ name, hasLiveness, hasStartup }: ContainerPlan): boolean {
+    if (!hasLiveness && !hasStartup) return false;
+    return this.#simulation.dead.has(name) || [this.#sickAt, this.#silentAt].some((at) => this.#isRecent(at, name));
   }
 
   #isRecent(moments: ReadonlyMap<string, number>, name: string): boolean {

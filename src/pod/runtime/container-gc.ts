@@ -206,8 +206,9 @@ export class ContainerGc {
   }
 }
 
-function describe({ id, labels, metadata, createdAt }: Container) {
+function describe({ id, labels, metadata, createdAt, state }: Container) {
   return {
+    isUnstarted: state === ContainerState.CONTAINER_CREATED,
     id,
     podUid: labels[runtimeLabels.podUid] ?? "",
     name: labels[runtimeLabels.containerName] ?? metadata?.name ?? "",

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseContainers, chooseEnded, chooseSandboxes } from "./gc-choice.ts";
 
-/** `pod/container@created`, e.g. `a/web@3`; `#attempt` follows where it matters. */
+/** `pod/container@created`, e.g. `a/web@3`; `#attempt` follows where it matters, and `new` if it never ran. */
 function dead(text: string) {
-  const [, podUid = "", name = "", created = "", attempt = "0"] = /^(\w+)\/(\w+)@(\d+)#?(\d*)$/.exec(text) ?? [];
-  return { id: text, podUid, name, createdAt: Number(created), attempt: Number(attempt) };
+  const form = /^(\w+)\/(\w+)@(\d+)#?(\d*)(new)?$/;
+  const [, podUid = "", name = "", created = "", attempt = "0", unstarted] = form.exec(text) ?? [];
+  return {
+    ...{ id: text, podUid, name, createdAt: Number(created), attempt: Number(attempt) },
+    isUnstarted: unstarted !== undefined,
+  };
 }
 
 for (const { about, containers, limits, over = [], goes } of [
@@ -20,6 +24,18 @@ for (const { about, containers, limits, over = [], goes } of [
     containers: ["a/web@9#0", "a/web@3#1"],
     limits: { maxPerContainer: 1, maxInAll: -1 },
     goes: ["a/web@9#0"],
+  },
+  {
+    about: "one that is yet to start takes no place of the last that ended",
+    containers: ["a/web@1#0", "a/web@2#1", "a/web@3#2new"],
+    limits: { maxPerContainer: 1, maxInAll: -1 },
+    goes: ["a/web@1#0"],
+  },
+  {
+    about: "one that never ran and was overtaken goes before the last that ended",
+    containers: ["a/web@1#0", "a/web@2#1new", "a/web@3#2new"],
+    limits: { maxPerContainer: 1, maxInAll: 1 },
+    goes: ["a/web@2#1new"],
   },
   {
     about: "none stays when none is to be kept",

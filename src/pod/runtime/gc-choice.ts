@@ -1,12 +1,14 @@
 import { newerFirst } from "../../ground/model/index.ts";
 
-/** A container that is not running, as the garbage collection sees it. */
+/** A container that does not run, as the garbage collection sees it. */
 export interface DeadContainer {
   readonly id: string;
   readonly podUid: string;
   readonly name: string;
   readonly attempt: number;
   readonly createdAt: number;
+  /** It was made, but never ran. */
+  readonly isUnstarted: boolean;
 }
 
 export interface ContainerLimits {
@@ -16,20 +18,29 @@ export interface ContainerLimits {
   readonly maxInAll: number;
 }
 
-/** Which dead containers go: all of pods that are over, then whatever exceeds the limits, the oldest first. */
+/**
+ * Which dead containers go: all of pods that are over, then whatever exceeds the limits, the oldest first. One that never
+ * ran tells nothing of how its container ended, and takes no place of one that does; the newest is about to be started.
+ */
 export function chooseContainers<Dead extends DeadContainer>(
   dead: readonly Dead[],
   limits: ContainerLimits,
   isPodOver: (podUid: string) => boolean,
 ): readonly Dead[] {
-  const over = dead.filter(({ podUid }) => isPodOver(podUid));
-  let kept = groupsOf(dead.filter(({ podUid }) => !isPodOver(podUid)));
   const { maxPerContainer, maxInAll } = limits;
+  const over = dead.filter(({ podUid }) => isPodOver(podUid));
+  const groups = groupsOf(dead.filter(({ podUid }) => !isPodOver(podUid)));
+  const upcoming = groups.flatMap(([newest]) =>
+    newest?.isUnstarted === true && maxPerContainer !== 0 ? [newest] : [],
+  );
+  let kept: readonly (readonly Dead[])[] = groups.map((group) =>
+    endedFirst(group.filter((one) => !upcoming.includes(one))),
+  );
   if (maxPerContainer >= 0) kept = kept.map((group) => group.slice(0, maxPerContainer));
   if (maxInAll >= 0 && kept.flat().length > maxInAll) {
-    const groups = kept.filter((group) => group.length > 0);
-    const share = Math.max(1, Math.floor(maxInAll / groups.length));
-    const shared = groups.map((group) => group.slice(0, share));
+    const filled = kept.filter((group) => group.length > 0);
+    const share = Math.max(1, Math.floor(maxInAll / filled.length));
+    const shared = filled.map((group) => group.slice(0, share));
     // Attempts of different containers say nothing of their ages.
     kept = [
       shared
@@ -38,7 +49,7 @@ export function chooseContainers<Dead extends DeadContainer>(
         .slice(0, maxInAll),
     ];
   }
-  const staying = new Set(kept.flat());
+  const staying = new Set([...upcoming, ...kept.flat()]);
   return [...over, ...dead.filter((container) => !over.includes(container) && !staying.has(container))];
 }
 
@@ -75,6 +86,10 @@ export function chooseSandboxes<Known extends KnownSandbox>(
     const ofPod = sandboxes.filter((sandbox) => sandbox.podUid === podUid).sort(newerFirst);
     return (isPodOver(podUid) ? ofPod : ofPod.slice(1)).filter(({ isNeeded }) => !isNeeded);
   });
+}
+
+function endedFirst<Dead extends DeadContainer>(newestFirst: readonly Dead[]): readonly Dead[] {
+  return [...newestFirst.filter((one) => !one.isUnstarted), ...newestFirst.filter((one) => one.isUnstarted)];
 }
 
 /** One group per container of a pod, each newest first. */

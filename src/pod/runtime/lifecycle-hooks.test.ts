@@ -141,6 +141,31 @@ describe("exec", () => {
     await assert.rejects(pending, /^Error: enough$/);
     assert.deepEqual(node.events, []);
   });
+
+  test("a command that is never answered fails soon after its container has ended", async () => {
+    await using node = new Node(
+      (_id, _command, _timeout, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    );
+    const ended = new AbortController();
+    const container: Container = { name: "web", lifecycle: { postStart: { exec: { command: ["warm", "up"] } } } };
+    let result: HookResult | undefined;
+    const run = { pod: podOf(container), container, id, containerEnded: ended.signal };
+    const pending = node.hooks.postStart(run, never).then((given) => {
+      result = given;
+    });
+    await node.clock.advance(3_600_000);
+    assert.equal(result, undefined, "as long as the container runs, it is waited for");
+    ended.abort();
+    await node.clock.advance(10_000);
+    await pending;
+    assert.deepEqual(result, {
+      type: "failed",
+      message: `Lifecycle hook ${inPod} container terminated before it finished`,
+    });
+  });
 });
 
 describe("httpGet", () => {

@@ -6,7 +6,9 @@ import {
   LinkedSignal,
   lingering,
   messageOf,
+  onAbort,
   type TaskScope,
+  type Timer,
   waitFor,
 } from "../../ground/base/index.ts";
 import {
@@ -43,7 +45,7 @@ export interface HookRun {
   readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly id: ContainerId;
-  /** Fires when the container has ended by itself, which makes a sleep pointless. */
+  /** Fires when the container has ended by itself, which makes a sleep pointless and a command one of the past. */
   readonly containerEnded?: AbortSignal | undefined;
 }
 
@@ -61,6 +63,9 @@ const messageLimitBytes = 5 * outputLimitBytes;
 /** So long a preStop hook goes on by itself. A server that never answers would keep a connection and the pod for ever. */
 const afterGraceMs = 120_000;
 
+/** A postStart hook may still answer after its container has ended. One that never does would hold its pod up for ever. */
+const afterEndMs = 10_000;
+
 /** Runs the postStart and preStop hooks of containers. */
 export class LifecycleHooks {
   readonly #ports: HookPorts;
@@ -76,7 +81,7 @@ export class LifecycleHooks {
   async postStart(run: HookRun, signal: AbortSignal): Promise<HookResult> {
     const handler = run.container.lifecycle?.postStart;
     if (handler === undefined) return { type: "done" };
-    const result = await this.#recorded(run, "postStart", () => this.run(handler, run, signal));
+    const result = await this.#recorded(run, "postStart", () => this.#runWhileItLives(handler, run, signal));
     if (result.type === "failed") this.#warn(run, "FailedPostStartHook", "PostStartHook failed");
     return result;
   }
@@ -107,6 +112,22 @@ export class LifecycleHooks {
       });
       return () => {};
     });
+  }
+
+  async #runWhileItLives(handler: LifecycleHandler, run: HookRun, signal: AbortSignal): Promise<HookResult> {
+    using cut = new LinkedSignal(signal);
+    let timer: Timer | undefined;
+    using _ = onAbort(run.containerEnded, () => {
+      timer = this.#ports.clock.after(afterEndMs, () => cut.abort(new Error("container terminated")));
+    });
+    try {
+      return await this.run(handler, run, cut.signal);
+    } catch (error) {
+      if (signal.aborted || !cut.signal.aborted) throw error;
+      return { type: "failed", message: `Lifecycle hook ${failure(run, "container terminated before it finished")}` };
+    } finally {
+      timer?.cancel();
+    }
   }
 
   /** Runs one handler to its end. Rejects only when aborted. */

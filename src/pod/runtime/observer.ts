@@ -30,6 +30,7 @@ export class PodObserver {
   readonly #latest = new Map<PodUid, ObservedPod>();
   readonly #owners = new Map<string, PodUid>();
   readonly #doubted = new Set<PodUid>();
+  readonly #awaitedEnds = new Set<AwaitedEnd>();
 
   constructor(ports: PodObserverPorts) {
     this.#runtime = ports.runtime;
@@ -77,6 +78,14 @@ export class PodObserver {
     for (const [id, owner] of this.#owners) if (owner === uid) this.#owners.delete(id);
   }
 
+  /** A signal that fires when an inspection finds that the container has ended, or is gone. Dispose of it. */
+  endOf(uid: PodUid, id: ContainerId): Disposable & { readonly signal: AbortSignal } {
+    const controller = new AbortController();
+    const awaited: AwaitedEnd = { uid, id, since: this.#clock.monotonic(), controller };
+    this.#awaitedEnds.add(awaited);
+    return { signal: controller.signal, [Symbol.dispose]: () => this.#awaitedEnds.delete(awaited) };
+  }
+
   async inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod> {
     const observedAt = this.#clock.monotonic();
     const previous = this.#latest.get(uid);
@@ -114,6 +123,9 @@ export class PodObserver {
       }
     }
     this.#latest.set(uid, observed);
+    for (const awaited of this.#awaitedEnds) {
+      if (awaited.uid === uid && hasEnded(awaited, observed)) awaited.controller.abort();
+    }
   }
 
   async #sandbox(
@@ -188,6 +200,19 @@ async function ifFound<Result>(ask: () => Promise<Result>): Promise<Result | und
     if (error instanceof CriError && error.code === "NotFound") return undefined;
     throw error;
   }
+}
+
+interface AwaitedEnd {
+  readonly uid: PodUid;
+  readonly id: ContainerId;
+  readonly since: number;
+  readonly controller: AbortController;
+}
+
+function hasEnded({ id, since }: AwaitedEnd, { containers, observedAt }: ObservedPod): boolean {
+  const found = containers.find((container) => container.id === id);
+  // A list that began earlier may not have it yet.
+  return found === undefined ? observedAt > since : found.state === "exited";
 }
 
 function newestFirst<Item extends { readonly attempt: number; readonly createdAt: number }>(

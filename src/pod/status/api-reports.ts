@@ -73,6 +73,8 @@ export class ApiReports {
   follow(): void {
     const { statuses, workers, apiPods } = this.#ports;
     statuses.onChange((pod) => this.#sender.wake(uidOf(pod)));
+    // The API may have heard less than an earlier run of the agent knew, and have shown it before the pod was known here.
+    statuses.onConfirm((pod) => this.#sender.wake(uidOf(pod)));
     workers.onFinished((uid) => this.#sender.wake(uid));
     this.#ports.onLeft((uid) => this.#sender.forget(uid));
     apiPods.onChange(({ type, object }) => {

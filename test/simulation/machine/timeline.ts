@@ -12,12 +12,13 @@ interface Event {
   readonly order: number;
   /** Whose event it is; undefined for the world's. */
   readonly life: Life | undefined;
-  readonly action: () => void;
-  isCancelled: boolean;
+  /** Undefined: it was cancelled. What it held on to need not be kept until its time has come. */
+  action: (() => void) | undefined;
 }
 
 /** Taken before the simulation replaces it. */
 const nextMacrotask = setImmediate;
+const eventsPerTurn = 256;
 
 /**
  * Virtual time and the order of everything. One event after the other; after each, all promises that it caused are
@@ -45,31 +46,64 @@ export class Timeline {
 
   after(ms: number, life: Life | undefined, action: () => void): Timer {
     const at = this.now + Math.max(0, ms);
-    const event: Event = { at, order: this.#order++, life, action, isCancelled: false };
+    const event: Event = { at, order: this.#order++, life, action };
     this.#push(event);
     return {
       cancel: () => {
-        event.isCancelled = true;
+        event.action = undefined;
       },
     };
   }
 
   /** Lets events happen until the time is reached, or `isDone` says so. */
-  async runUntil(time: number, isDone: () => boolean): Promise<void> {
+  runUntil(time: number, isDone: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      let ordered = 0;
+      const end = (settle: () => void): void => {
+        isOver = true;
+        this.present = undefined;
+        settle();
+      };
+      const step = (): void => {
+        if (isOver) return;
+        try {
+          // What the event before has caused is settled by now.
+          this.present = undefined;
+          if (isBegun && isDone()) return end(resolve);
+          isBegun = true;
+          if (!this.#happenNext(time)) {
+            this.now = Math.max(this.now, time);
+            return end(resolve);
+          }
+          if (--ordered === 0) order();
+        } catch (error) {
+          end(() => reject(error));
+        }
+      };
+      let isBegun = false;
+      // Macrotasks that are ordered together follow one another without a turn of Node's own loop, which costs a system call.
+      const order = (): void => {
+        for (ordered = 0; ordered < eventsPerTurn; ordered++) nextMacrotask(step);
+      };
+      order();
+    });
+  }
+
+  /** The next event up to a time; false when there is none. */
+  #happenNext(time: number): boolean {
     for (;;) {
       const event = this.#heap[0];
-      if (event === undefined || event.at > time) break;
+      if (event === undefined || event.at > time) return false;
       this.#pop();
-      if (event.isCancelled || event.life?.isOver === true) continue;
+      const { action } = event;
+      if (action === undefined || event.life?.isOver === true) continue;
       this.now = Math.max(this.now, event.at);
       this.present = event.life;
       this.events++;
-      event.action();
-      await new Promise<void>((resolve) => nextMacrotask(resolve));
-      this.present = undefined;
-      if (isDone()) return;
+      action();
+      return true;
     }
-    this.now = Math.max(this.now, time);
   }
 
   /** The clock as one process sees it: its own monotonic time begins with it. */

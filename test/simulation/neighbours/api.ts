@@ -325,8 +325,15 @@ function responseOf(status: number, text: string, retryAfter?: string): HttpResp
   return {
     status,
     header: (name) => (name === "retry-after" ? retryAfter : undefined),
-    body: Readable.from([Buffer.from(text)]),
+    body: bodyOf(text),
   };
+}
+
+function bodyOf(text: string): Readable {
+  const body = new Readable({ read() {} });
+  body.push(Buffer.from(text));
+  body.push(null);
+  return body;
 }
 
 let key: string | undefined;

@@ -9,7 +9,7 @@ import { type LedgerView, type Logger, onAbort, TaskScope } from "../../src/grou
 import { type AgentConfig, loadConfig } from "../../src/ground/config/index.ts";
 import type { PodLedger, PodUid } from "../../src/ground/model/index.ts";
 import { memoryIo } from "../support/config-io.ts";
-import type { Machine } from "./machine/machine.ts";
+import { type Machine, runtimeSocket } from "./machine/machine.ts";
 import type { Life } from "./machine/timeline.ts";
 import { nodeName, nodeToken } from "./neighbours/api.ts";
 import type { Trace } from "./neighbours/trace.ts";
@@ -19,7 +19,7 @@ kind: KubeletConfiguration
 staticPodPath: /etc/kubernetes/manifests
 cgroupDriver: cgroupfs
 failSwapOn: false
-containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+containerRuntimeEndpoint: unix://${runtimeSocket}
 clusterDNS: ["10.96.0.10"]
 clusterDomain: cluster.local
 podLogsDir: /var/log/pods

@@ -77,7 +77,7 @@ export function untidiness(simulation: Simulation): readonly string[] {
   return problems;
 }
 
-function leftovers({ machine: { disk } }: Simulation, uids: ReadonlySet<string>): readonly string[] {
+function leftovers({ machine: { disk }, wanted }: Simulation, uids: ReadonlySet<string>): readonly string[] {
   const problems: string[] = [];
   const below = (path: string): readonly string[] => {
     const { inode } = disk.place(path, "readdir", "last");
@@ -90,6 +90,12 @@ function leftovers({ machine: { disk } }: Simulation, uids: ReadonlySet<string>)
   for (const point of disk.mountsBelow(rootDir)) {
     const uid = /\/pods\/([^/]+)\//.exec(point)?.[1];
     if (uid !== undefined && !uids.has(uid)) problems.push(`${point} is still mounted`);
+  }
+  const isStagingWanted = [...wanted.values()].some(({ pod }) =>
+    pod.spec?.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined),
+  );
+  if (!isStagingWanted) {
+    for (const point of disk.mountsBelow(`${rootDir}/plugins/`)) problems.push(`${point} is still staged`);
   }
   for (const path of disk.tree("/sys/fs/cgroup")) {
     const uid = /\/pod([0-9a-f-]{32,36})$/.exec(path)?.[1];

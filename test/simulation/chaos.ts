@@ -1,5 +1,5 @@
 import { Dice } from "./machine/dice.ts";
-import { calm } from "./neighbours/weather.ts";
+import { calm, type Weather } from "./neighbours/weather.ts";
 import { makePod } from "./pod-maker.ts";
 import type { Simulation } from "./simulation.ts";
 
@@ -15,6 +15,17 @@ function pacesOf(dice: Dice, count: number): readonly number[] {
     return Array.from({ length: count }, (_, index) => (index < alwaysUsed || dice.chance(0.6) ? 1 : 0));
   const few = new Set(Array.from({ length: dice.whole(2, 5) }, () => dice.whole(alwaysUsed, count - 1)));
   return Array.from({ length: count }, (_, index) => (index < alwaysUsed ? 1 : few.has(index) ? 3 : 0));
+}
+
+function someTrouble(dice: Dice, strength: number): Weather {
+  return {
+    refused: dice.number() * strength,
+    lost: dice.number() * strength,
+    hung: dice.number() * strength * 0.2,
+    slow: dice.number() * strength,
+    dropped: dice.number() * strength,
+    doubled: dice.number() * strength,
+  };
 }
 
 /** What people, programs and bad luck do to a node, for as long as it lasts; all of it by chance. */
@@ -51,6 +62,8 @@ export class Chaos {
       [500, () => this.#apiWeather()],
       [900, () => this.#apiSilence()],
       [600, () => this.#simulation.api.compact()],
+      [600, () => this.#driverDown()],
+      [600, () => this.#driverWeather()],
       [1200, () => this.#diskTrouble()],
       [900, () => this.#clockJump()],
       [200, () => this.#simulation.releaseFinalizers()],
@@ -65,10 +78,12 @@ export class Chaos {
 
   /** Everything works again, whatever did not. */
   end(): void {
-    const { runtime, api, machine, unready, dead } = this.#simulation;
+    const { runtime, api, storage, machine, unready, dead } = this.#simulation;
     this.#simulation.trace.add("world", "calm");
     runtime.weather = { ...calm };
     api.weather = { ...calm };
+    storage.weather = { ...calm };
+    if (!storage.isUp) storage.start();
     if (!runtime.fake.isUp) runtime.fake.start();
     api.isUp = true;
     api.isCutOff = false;
@@ -206,18 +221,37 @@ export class Chaos {
     const { runtime } = this.#simulation;
     const dice = this.#dice;
     const strength = dice.pick([0.02, 0.1, 0.4]);
-    runtime.weather = {
-      refused: dice.number() * strength,
-      lost: dice.number() * strength,
-      hung: dice.number() * strength * 0.2,
-      slow: dice.number() * strength,
-      dropped: dice.number() * strength * 2,
-      doubled: dice.number() * strength,
-    };
+    runtime.weather = { ...someTrouble(dice, strength), dropped: dice.number() * strength * 2 };
     this.#say(`the runtime is unreliable (${strength})`);
     this.#later(dice.between(1_000, 120_000), () => {
       this.#say("the runtime is reliable");
       runtime.weather = { ...calm };
+    });
+  }
+
+  /** Drivers are pods: they end, are replaced, and now and then leave their socket behind. */
+  #driverDown(): void {
+    const { storage } = this.#simulation;
+    if (!storage.isUp) return;
+    const leaves = this.#dice.pick(["its socket", "nothing"] as const);
+    this.#say(`the storage driver stops and leaves ${leaves}`);
+    storage.stop(leaves);
+    this.#simulation.machine.timeline.after(this.#dice.between(10, 120_000), undefined, () => {
+      if (storage.isUp) return;
+      this.#say("the storage driver is back");
+      storage.start();
+    });
+  }
+
+  #driverWeather(): void {
+    const { storage } = this.#simulation;
+    const dice = this.#dice;
+    const strength = dice.pick([0.1, 0.4, 0.8]);
+    storage.weather = { ...calm, ...someTrouble(dice, strength), hung: dice.number() * strength };
+    this.#say(`the storage driver is unreliable (${strength})`);
+    this.#later(dice.between(1_000, 120_000), () => {
+      this.#say("the storage driver is reliable");
+      storage.weather = { ...calm };
     });
   }
 
@@ -238,14 +272,7 @@ export class Chaos {
     const { api } = this.#simulation;
     const dice = this.#dice;
     const strength = dice.pick([0.02, 0.1, 0.4]);
-    api.weather = {
-      refused: dice.number() * strength,
-      lost: dice.number() * strength,
-      hung: dice.number() * strength * 0.2,
-      slow: dice.number() * strength,
-      dropped: dice.number() * strength,
-      doubled: dice.number() * strength,
-    };
+    api.weather = someTrouble(dice, strength);
     this.#say(`the API is unreliable (${strength})`);
     this.#later(dice.between(1_000, 120_000), () => {
       this.#say("the API is reliable");

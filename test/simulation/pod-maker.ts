@@ -2,6 +2,7 @@ import { type Behaviour, exitsAfter, ignoresTerm, runsForever } from "../../src/
 import type { Container, Pod, PodSpec, Probe } from "../../src/ground/model/index.ts";
 import type { Dice } from "./machine/dice.ts";
 import { nodeName } from "./neighbours/api.ts";
+import { driverName } from "./neighbours/storage.ts";
 
 /** What one container of a pod is meant to do. */
 export interface ContainerPlan {
@@ -101,6 +102,8 @@ function volumesOf(dice: Dice, source: PodPlan["source"]): NonNullable<PodSpec["
   const ofApi = [
     { name: "config", configMap: { name: "settings" } },
     { name: "secret", secret: { secretName: "password" } },
+    { name: "own", csi: { driver: driverName } },
+    { name: "claimed", persistentVolumeClaim: { claimName: "data" } },
   ];
   const possible = source === "api" ? [...kinds, ...ofApi] : kinds;
   return possible.filter(() => dice.chance(0.15));

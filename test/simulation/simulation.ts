@@ -1,4 +1,12 @@
-import { configMaps, pods, secrets } from "../../src/beside/localapi/kinds/index.ts";
+import {
+  configMaps,
+  type Kind,
+  kindByPath,
+  persistentVolumeClaims,
+  persistentVolumes,
+  pods,
+  secrets,
+} from "../../src/beside/localapi/kinds/index.ts";
 import type { ApiObject } from "../../src/beside/localapi/object.ts";
 import { withMetadata, withoutMetadata } from "../../src/beside/localapi/object.ts";
 import type { AgentConfig } from "../../src/ground/config/index.ts";
@@ -8,6 +16,7 @@ import { become, Machine } from "./machine/machine.ts";
 import type { Life } from "./machine/timeline.ts";
 import { ApiNeighbour } from "./neighbours/api.ts";
 import { RuntimeNeighbour } from "./neighbours/runtime.ts";
+import { driverName, StorageNeighbour, volumeHandle } from "./neighbours/storage.ts";
 import { Trace } from "./neighbours/trace.ts";
 import type { ContainerPlan, PodPlan } from "./pod-maker.ts";
 import { Witness } from "./witness.ts";
@@ -19,6 +28,7 @@ export class Simulation {
   readonly trace: Trace;
   readonly runtime: RuntimeNeighbour;
   readonly api: ApiNeighbour;
+  readonly storage: StorageNeighbour;
   readonly witness: Witness;
   /** What is wanted: by name. */
   readonly wanted = new Map<string, PodPlan>();
@@ -46,6 +56,7 @@ export class Simulation {
     writeKubeconfig(this.machine);
     this.runtime = new RuntimeNeighbour(this.machine, seed, this.trace);
     this.api = new ApiNeighbour(this.machine, seed, this.trace);
+    this.storage = new StorageNeighbour(this.machine, seed, this.trace);
     this.witness = new Witness(this);
     const { fake } = this.runtime;
     fake.imageStore.preload("busybox:1");
@@ -60,12 +71,14 @@ export class Simulation {
     this.machine.neighbours = {
       callRuntime: (operation, request, call) => this.runtime.call(operation, request, call),
       streamRuntime: (operation, call) => this.runtime.stream(operation, call),
+      callPlugin: (socketPath, operation, request, call) => this.storage.call(socketPath, operation, request, call),
       askApi: (request, signal) => this.api.ask(request, signal),
       cutApi: () => this.api.cut("the client has had enough"),
       dial: (host, port) => this.#dial(host, port),
     };
     this.api.create(configMaps, "default", { metadata: { name: "settings" }, data: { colour: "blue" } });
     this.api.create(secrets, "default", { metadata: { name: "password" }, data: { password: "c2VjcmV0" } });
+    this.#offerVolumes();
     this.#keepWritingBack();
   }
 
@@ -162,6 +175,8 @@ export class Simulation {
     this.witness.lostPower();
     this.machine.disk.loseMemory();
     this.machine.boot();
+    this.storage.stop("its socket");
+    this.machine.timeline.after(this.#dice.between(100, 30_000), undefined, () => this.storage.start());
     this.start(5_000);
   }
 
@@ -171,6 +186,7 @@ export class Simulation {
     this.#killIn = Number.POSITIVE_INFINITY;
     this.machine.disk.end(life);
     this.runtime.end(life);
+    this.storage.end(life);
     this.api.end(life);
   }
 
@@ -294,10 +310,43 @@ export class Simulation {
     return "refuses";
   }
 
+  /** A storage driver, and a claim that all pods may use. */
+  #offerVolumes(): void {
+    const { api } = this;
+    const spec = { attachRequired: false, volumeLifecycleModes: ["Persistent", "Ephemeral"] };
+    api.create(csiDriverKind(), "", { metadata: { name: driverName }, spec });
+    const shared = { accessModes: ["ReadWriteMany"], storageClassName: "" };
+    const amount = { storage: "1Gi" };
+    const claim = api.create(persistentVolumeClaims, "default", {
+      metadata: { name: "data", annotations: { "pv.kubernetes.io/bind-completed": "yes" } },
+      spec: { ...shared, volumeName: "pv-data", resources: { requests: amount } },
+    });
+    const volume = api.create(persistentVolumes, "", {
+      metadata: { name: "pv-data" },
+      spec: {
+        ...{ ...shared, capacity: amount, csi: { driver: driverName, volumeHandle } },
+        claimRef: { kind: "PersistentVolumeClaim", namespace: "default", name: "data", uid: claim.metadata.uid },
+      },
+    });
+    for (const [kind, object] of [
+      [persistentVolumeClaims, claim],
+      [persistentVolumes, volume],
+    ] as const) {
+      api.put(kind, { ...object, status: { phase: "Bound" } });
+    }
+    this.storage.start();
+  }
+
   #keepWritingBack(): void {
     this.machine.timeline.after(30_000, undefined, () => {
       this.machine.disk.writeBack();
       this.#keepWritingBack();
     });
   }
+}
+
+function csiDriverKind(): Kind {
+  const kind = kindByPath("storage.k8s.io", "v1", "csidrivers");
+  if (kind === undefined) throw new Error("the local API knows no storage drivers");
+  return kind;
 }

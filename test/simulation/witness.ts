@@ -64,7 +64,8 @@ export class Witness {
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
-    const { runtime, api } = simulation;
+    const { runtime, api, storage } = simulation;
+    storage.onNonsense = (what) => this.fail(what);
     runtime.onCall = (caller) => this.#onCall(caller);
     runtime.onDone = (caller) => this.#onDone(caller);
     runtime.onHung = (caller) => this.#onHung(caller);
@@ -275,6 +276,8 @@ export class Witness {
     const { disk } = this.#simulation.machine;
     for (const { hostPath } of config.mounts) {
       if (!disk.exists(hostPath)) this.fail(`container ${name} is started without its mount ${hostPath}`);
+      if (hostPath.includes("/kubernetes.io~csi/") && !disk.isMounted(hostPath))
+        this.fail(`container ${name} is started, but no driver has mounted ${hostPath}`);
     }
     const cgroup = sandbox.config.linux?.cgroupParent ?? "";
     if (!disk.exists(`/sys/fs/cgroup${cgroup}`)) this.fail(`container ${name} is started without its cgroup ${cgroup}`);

@@ -392,6 +392,25 @@ export class Disk {
     parent.entries.set(name, inode);
   }
 
+  /** A name that somebody listens at: another one each time. */
+  addSocket(path: string): void {
+    this.makeDirectories(path.slice(0, path.lastIndexOf("/")));
+    const { parent, name, inode } = this.place(path, "bind", "not the last");
+    if (inode !== undefined) this.#unlink(parent, name, inode);
+    this.#link(parent, name, { ...this.#newFile(parent.fileSystem, 0o755), isSocket: true });
+  }
+
+  isMounted(point: string): boolean {
+    return this.#mounts.some((mount) => mount.point === point);
+  }
+
+  /** Where a directory is mounted, besides where it lies. */
+  mountsOf(path: string): readonly string[] {
+    if (!this.exists(path)) return [];
+    const inode = this.find(path, "stat");
+    return this.#mounts.flatMap(({ root, point }) => (root === inode ? [point] : []));
+  }
+
   /** Everything below a directory, as paths, mounted things too. */
   tree(path: string): readonly string[] {
     const found: string[] = [];

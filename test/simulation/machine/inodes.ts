@@ -18,6 +18,8 @@ export interface FileInode extends Common {
   synced: Buffer | undefined;
   /** A file whose content is made when it is read, as in /proc. */
   readonly made?: (() => string) | undefined;
+  /** Somebody listens, or did. */
+  readonly isSocket?: boolean;
 }
 
 export interface DirectoryInode extends Common {

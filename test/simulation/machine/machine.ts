@@ -3,17 +3,22 @@ import { Dice } from "./dice.ts";
 import { Disk } from "./disk.ts";
 import { type Life, Timeline } from "./timeline.ts";
 
+export const runtimeSocket = "/run/containerd/containerd.sock";
+
 /** The other end of the agent's connections. */
 export interface Neighbours {
-  callRuntime(operation: string, request: unknown, call: RuntimeCall): Promise<unknown>;
-  streamRuntime(operation: string, call: RuntimeCall): AsyncIterable<unknown>;
+  callRuntime(operation: string, request: unknown, call: LocalCall): Promise<unknown>;
+  streamRuntime(operation: string, call: LocalCall): AsyncIterable<unknown>;
+  /** A call to a plugin, by the socket that it listens on. */
+  callPlugin(socketPath: string, operation: string, request: unknown, call: LocalCall): Promise<unknown>;
   askApi(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
   cutApi(): void;
   /** What becomes of a connection to a pod. */
   dial(host: string, port: number): "accepts" | "refuses" | "is silent";
 }
 
-export interface RuntimeCall {
+/** A call on a unix socket. */
+export interface LocalCall {
   readonly signal: AbortSignal | undefined;
   readonly allowedMs: number | undefined;
 }

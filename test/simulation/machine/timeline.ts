@@ -58,31 +58,25 @@ export class Timeline {
   /** Lets events happen until the time is reached, or `isDone` says so. */
   runUntil(time: number, isDone: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
+      let isBegun = false;
       let isOver = false;
       let ordered = 0;
-      const end = (settle: () => void): void => {
-        isOver = true;
-        this.present = undefined;
-        settle();
-      };
       const step = (): void => {
         if (isOver) return;
         try {
           // What the event before has caused is settled by now.
           this.present = undefined;
-          if (isBegun && isDone()) return end(resolve);
+          if ((isBegun && isDone()) || !this.#happenNext(time)) {
+            isOver = true;
+            resolve();
+          } else if (--ordered === 0) order();
           isBegun = true;
-          if (!this.#happenNext(time)) {
-            this.now = Math.max(this.now, time);
-            return end(resolve);
-          }
-          if (--ordered === 0) order();
         } catch (error) {
-          end(() => reject(error));
+          isOver = true;
+          reject(error);
         }
       };
-      let isBegun = false;
-      // Macrotasks that are ordered together follow one another without a turn of Node's own loop, which costs a system call.
+      // Macrotasks that are ordered together follow one another without a turn of Node's own loop and its system call.
       const order = (): void => {
         for (ordered = 0; ordered < eventsPerTurn; ordered++) nextMacrotask(step);
       };
@@ -94,7 +88,10 @@ export class Timeline {
   #happenNext(time: number): boolean {
     for (;;) {
       const event = this.#heap[0];
-      if (event === undefined || event.at > time) return false;
+      if (event === undefined || event.at > time) {
+        this.now = Math.max(this.now, time);
+        return false;
+      }
       this.#pop();
       const { action } = event;
       if (action === undefined || event.life?.isOver === true) continue;

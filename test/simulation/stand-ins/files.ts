@@ -36,7 +36,7 @@ export function bytes(data: string | Uint8Array): Buffer {
   return typeof data === "string" ? Buffer.from(data) : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 }
 
-const typeBits = { file: 0o100000, directory: 0o040000, link: 0o120000 } as const;
+const typeBits = { file: 0o100000, directory: 0o040000, link: 0o120000, socket: 0o140000 } as const;
 
 export function statsOf(inode: Inode): Stats {
   const size = inode.type === "file" ? inode.data.length : inode.type === "directory" ? 4096 : inode.target.length;
@@ -45,7 +45,7 @@ export function statsOf(inode: Inode): Stats {
   return {
     dev: inode.fileSystem.device,
     ino: inode.number,
-    mode: typeBits[inode.type] | (inode.mode & 0o7777),
+    mode: typeBits[inode.type === "file" && inode.isSocket === true ? "socket" : inode.type] | (inode.mode & 0o7777),
     nlink: 1,
     uid: inode.uid,
     gid: inode.gid,
@@ -82,15 +82,17 @@ export function bigStatsOf(inode: Inode): BigIntStats {
   };
 }
 
-function kindOf({ type }: Inode) {
+function kindOf(inode: Inode) {
+  const { type } = inode;
+  const isSocket = type === "file" && inode.isSocket === true;
   return {
-    isFile: () => type === "file",
+    isFile: () => type === "file" && !isSocket,
     isDirectory: () => type === "directory",
     isSymbolicLink: () => type === "link",
     isBlockDevice: () => false,
     isCharacterDevice: () => false,
     isFIFO: () => false,
-    isSocket: () => false,
+    isSocket: () => isSocket,
   };
 }
 

@@ -1,10 +1,18 @@
-// In place of ground/grpc/unix-channel.ts: calls go to the simulated runtime. No plugin listens on this machine.
+// In place of ground/grpc/unix-channel.ts: calls go to the simulated runtime, or to a plugin.
 import { CriError } from "../../../src/connections/cri/errors.ts";
+import { GrpcError } from "../../../src/ground/grpc/grpc-error.ts";
 import type { MethodDefinition, RequestOf, ResponseOf, WireCall } from "../../../src/ground/grpc/unix-channel.ts";
-import { machine, neighbours } from "../machine/machine.ts";
+import { machine, neighbours, runtimeSocket } from "../machine/machine.ts";
 
 export class UnixChannel {
+  readonly #socketPath: string;
+  readonly #toError: (operation: string, error: GrpcError) => Error;
   #isClosed = false;
+
+  constructor(socketPath: string, toError: (operation: string, error: GrpcError) => Error) {
+    this.#socketPath = socketPath;
+    this.#toError = toError;
+  }
 
   close(): void {
     this.#isClosed = true;
@@ -18,8 +26,14 @@ export class UnixChannel {
   ): Promise<ResponseOf<Method>> {
     signal?.throwIfAborted();
     this.#refuseIfClosed(operation);
-    const answer = await neighbours().callRuntime(operation, request, { signal, allowedMs: allowed(deadline) });
-    return answer as ResponseOf<Method>;
+    const call = { signal, allowedMs: allowed(deadline) };
+    if (this.#socketPath === runtimeSocket)
+      return (await neighbours().callRuntime(operation, request, call)) as ResponseOf<Method>;
+    try {
+      return (await neighbours().callPlugin(this.#socketPath, operation, request, call)) as ResponseOf<Method>;
+    } catch (error) {
+      throw error instanceof GrpcError ? this.#toError(operation, error) : error;
+    }
   }
 
   async *stream<Method extends MethodDefinition>(

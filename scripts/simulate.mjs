@@ -76,7 +76,7 @@ async function runPortion(bundle, first, count) {
     if (failed.length > 0 && !values["keep-going"]) for (const each of running) each.kill();
   }
   running.delete(child);
-  if (seen < count && failed.length === 0) {
+  if (seen < count && (failed.length === 0 || values["keep-going"])) {
     failed.push(first + seen);
     console.log(`seed ${first + seen}: the simulation itself broke off`);
   }

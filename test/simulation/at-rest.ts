@@ -1,5 +1,5 @@
 import { nodes, pods } from "../../src/beside/localapi/kinds/index.ts";
-import type { Pod } from "../../src/ground/model/index.ts";
+import { jsonEqual, type Pod } from "../../src/ground/model/index.ts";
 import { rootDir } from "./agent.ts";
 import type { Simulation } from "./simulation.ts";
 import { isOver } from "./witness.ts";
@@ -36,10 +36,7 @@ export function untidiness(simulation: Simulation): readonly string[] {
           `container ${container.name} ${isRunning ? "runs" : "does not run"}, its status says ${shownState}`,
         );
       }
-      const mustRun =
-        container.role === "sidecar"
-          ? !isOver(phase)
-          : container.role === "main" && pod.spec?.restartPolicy === "Always";
+      const mustRun = container.role !== "init" && container.restartPolicy === "Always";
       if (mustRun && !isOver(phase) && !isRunning) problems.push(`container ${container.name} does not run`);
       if (mustRun && isRunning && status?.ready !== true) problems.push(`container ${container.name} is not ready`);
     }
@@ -52,10 +49,14 @@ export function untidiness(simulation: Simulation): readonly string[] {
     if (!isOver(phase) && !anyMain && !isBackingOff)
       problems.push(`pod ${name} is ${phase}, but none of its containers runs`);
     if (phase === "Pending") problems.push(`pod ${name} is Pending`);
-    if (pod.spec?.restartPolicy === "Always" && isOver(phase) && pod.spec.activeDeadlineSeconds === undefined) {
+    const isForEver =
+      pod.spec?.restartPolicy === "Always" &&
+      containers.some(({ role, restartPolicy }) => role === "main" && restartPolicy === "Always");
+    if (isForEver && isOver(phase) && pod.spec.activeDeadlineSeconds === undefined) {
       problems.push(`pod ${name} is ${phase}: ${JSON.stringify(shown.status)}`);
     }
   }
+  for (const pod of apiPods) problems.push(...wrongSizes(pod, simulation));
   for (const { metadata } of apiPods) {
     const uid = metadata.annotations?.["kubernetes.io/config.mirror"] ?? metadata.uid;
     if (!wantedUids.has(uid)) problems.push(`pod ${metadata.name} is still in the API`);
@@ -75,6 +76,47 @@ export function untidiness(simulation: Simulation): readonly string[] {
   if (life !== undefined && machine.disk.openedBy(life) > 50)
     problems.push(`${machine.disk.openedBy(life)} files are open`);
   return problems;
+}
+
+/** Whatever was asked for while they ran, containers have now, and their pod with them. */
+function wrongSizes({ metadata, spec, status }: Pod, { runtime }: Simulation): readonly string[] {
+  const problems: string[] = [];
+  const conditions = status?.conditions?.filter(({ type }) => type.startsWith("PodResize")) ?? [];
+  for (const { type, reason, message } of conditions)
+    problems.push(`pod ${metadata?.name} has ${type}: ${reason} ${message}`);
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  for (const { name: container, resources = {} } of [
+    ...(spec?.containers ?? []),
+    ...(spec?.initContainers ?? []).filter((each) => each.restartPolicy === "Always"),
+  ]) {
+    const shown = statuses.find((each) => each.name === container);
+    const record = runtime.fake
+      .containers()
+      .find(({ config, life }) => config.metadata?.name === container && life.step === "running");
+    if (shown?.state?.running === undefined || record === undefined) continue;
+    const { requests, limits } = resources;
+    if (requests === undefined) continue;
+    if (!jsonEqual(shown.resources, { ...(limits && { limits }), requests }))
+      problems.push(
+        `container ${container} asks for ${JSON.stringify(resources)}, its status says ${JSON.stringify(shown.resources)}`,
+      );
+    const wanted = { shares: sharesOf(String(requests["cpu"])), limit: limits && bytesOf(String(limits["memory"])) };
+    const given = {
+      shares: Number(record.resources?.cpuShares),
+      limit: limits && Number(record.resources?.memoryLimitInBytes),
+    };
+    if (JSON.stringify(wanted) !== JSON.stringify(given))
+      problems.push(`container ${container} is to have ${JSON.stringify(wanted)} and has ${JSON.stringify(given)}`);
+  }
+  return problems;
+}
+
+function sharesOf(cpu: string): number {
+  return Math.max(2, Math.floor((Number.parseInt(cpu, 10) * 1024) / 1000));
+}
+
+function bytesOf(memory: string): number {
+  return Number.parseInt(memory, 10) * 1024 * 1024;
 }
 
 function leftovers({ machine: { disk }, wanted }: Simulation, uids: ReadonlySet<string>): readonly string[] {

@@ -1,6 +1,6 @@
 import { Dice } from "./machine/dice.ts";
 import { calm, type Weather } from "./neighbours/weather.ts";
-import { makePod } from "./pod-maker.ts";
+import { makePod, ruledCode } from "./pod-maker.ts";
 import type { Simulation } from "./simulation.ts";
 
 const mostPods = 7;
@@ -51,6 +51,7 @@ export class Chaos {
       [90, () => this.#toggleReadiness()],
       [300, () => this.#sicken()],
       [400, () => this.#changeImage()],
+      [200, () => this.#resize()],
       [250, () => this.#simulation.kill("out of the blue")],
       [250, () => this.#simulation.killSoon()],
       [400, () => this.#startBlindly()],
@@ -160,7 +161,7 @@ export class Chaos {
     if (running.length === 0) return;
     const name = this.#dice.pick(running);
     this.#say(`${name} crashes`);
-    this.#simulation.runtime.fake.exit(name, this.#dice.pick([0, 1, 137]));
+    this.#simulation.runtime.fake.exit(name, this.#dice.pick([0, 1, 137, ruledCode]));
   }
 
   #loseSandbox(): void {
@@ -203,6 +204,15 @@ export class Chaos {
   #changeImage(): void {
     const names = [...this.#simulation.wanted.keys()];
     if (names.length > 0) this.#simulation.changeImage(this.#dice.pick(names));
+  }
+
+  #resize(): void {
+    const dice = this.#dice;
+    const names = [...this.#simulation.wanted.keys()];
+    if (names.length === 0) return;
+    const amounts = { cpu: dice.pick(["10m", "20m", "50m"]), memory: dice.pick(["16Mi", "24Mi", "32Mi"]) };
+    this.#simulation.resize(dice.pick(names), amounts, dice.whole(0, 2));
+    this.#maybeKill();
   }
 
   #runtimeDown(): void {

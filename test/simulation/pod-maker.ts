@@ -4,11 +4,21 @@ import type { Dice } from "./machine/dice.ts";
 import { nodeName } from "./neighbours/api.ts";
 import { driverName } from "./neighbours/storage.ts";
 
+type RestartPolicy = "Always" | "OnFailure" | "Never";
+
+/** The exit code that rules name. */
+export const ruledCode = 42;
+
 /** What one container of a pod is meant to do. */
 export interface ContainerPlan {
   readonly name: string;
   readonly role: "init" | "sidecar" | "main";
   readonly behaviours: readonly Behaviour[];
+  /** Its own where it has one, or its pod's. */
+  readonly restartPolicy: RestartPolicy;
+  readonly ownPolicy: RestartPolicy | undefined;
+  /** What happens after the exit code that its rule names, whatever its policy says. */
+  readonly rule: "Restart" | "RestartAllContainers" | undefined;
   /** Answers when it is ready; the next one answers as long as it lives. */
   readonly port: number;
   readonly hasLiveness: boolean;
@@ -35,10 +45,17 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
   const plan = (role: ContainerPlan["role"]): Container => {
     const containerName = `${role}${plans.length}-${name}-${version}`.toLowerCase();
     const hasProbes = role !== "init";
+    const ownPolicy =
+      role === "main" && dice.chance(0.2) ? dice.pick(["Always", "OnFailure", "Never"] as const) : undefined;
+    const policy = role === "sidecar" ? "Always" : (ownPolicy ?? restartPolicy);
+    const hasRule = ownPolicy !== undefined && dice.chance(0.6);
     const made: ContainerPlan = {
       name: containerName,
       role,
-      behaviours: behavioursOf(dice, role, restartPolicy),
+      behaviours: behavioursOf(dice, role, policy, hasRule),
+      restartPolicy: policy,
+      ownPolicy,
+      rule: hasRule ? dice.pick(["Restart", "Restart", "RestartAllContainers"] as const) : undefined,
       port: firstPort + 2 * plans.length,
       hasLiveness: hasProbes && dice.chance(0.3),
       hasStartup: hasProbes && dice.chance(0.2),
@@ -47,7 +64,7 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
       hasPostStart: hasProbes && dice.chance(0.15),
     };
     plans.push(made);
-    return containerOf(dice, made, graceSeconds);
+    return containerOf(dice, made, graceSeconds, restartPolicy === "Always");
   };
   const initContainers: Container[] = [];
   for (let count = dice.pick([0, 0, 0, 1, 2]); count > 0; count--) {
@@ -113,9 +130,11 @@ function volumesOf(dice: Dice, source: PodPlan["source"]): NonNullable<PodSpec["
 function behavioursOf(
   dice: Dice,
   role: ContainerPlan["role"],
-  restartPolicy: "Always" | "OnFailure" | "Never",
+  restartPolicy: RestartPolicy,
+  hasRule: boolean,
 ): readonly Behaviour[] {
-  const fails = (): Behaviour => exitsAfter(dice.between(100, 60_000), dice.pick([1, 2, 137]));
+  const codes = hasRule ? [1, ruledCode, ruledCode] : [1, 2, 137];
+  const fails = (): Behaviour => exitsAfter(dice.between(100, 60_000), dice.pick(codes));
   const succeeds = (): Behaviour => exitsAfter(dice.between(100, 120_000), 0);
   const serves = (): Behaviour => (dice.chance(0.15) ? ignoresTerm() : runsForever(dice.pick([0, 0, 500, 8_000])));
   const several = (make: () => Behaviour): Behaviour[] => Array.from({ length: dice.pick([0, 0, 0, 1, 3]) }, make);
@@ -123,10 +142,11 @@ function behavioursOf(
   if (role === "sidecar" || restartPolicy === "Always")
     return [...several(dice.chance(0.7) ? fails : succeeds), serves()];
   if (dice.chance(0.3)) return [...several(fails), serves()];
-  return dice.chance(0.7) ? [...several(fails), succeeds()] : [fails()];
+  // What fails with the code that its rule names must not do so for ever.
+  return dice.chance(0.7) || hasRule ? [...several(fails), succeeds()] : [fails()];
 }
 
-function containerOf(dice: Dice, plan: ContainerPlan, graceSeconds: number): Container {
+function containerOf(dice: Dice, plan: ContainerPlan, graceSeconds: number, mayRestart: boolean): Container {
   const { name, port, hasLiveness, hasReadiness, hasStartup, hasPostStart } = plan;
   const probe = (kind: string): Probe => ({
     ...dice.pick<Probe>([
@@ -145,8 +165,16 @@ function containerOf(dice: Dice, plan: ContainerPlan, graceSeconds: number): Con
     ...(hasPostStart ? { postStart: { exec: { command: ["hook", "start"] } } } : {}),
     ...(plan.role !== "init" && dice.chance(0.1) ? { preStop } : {}),
   };
+  const { ownPolicy, rule, role } = plan;
   return {
     name,
+    ...(ownPolicy === undefined ? {} : { restartPolicy: ownPolicy }),
+    ...(rule === undefined
+      ? {}
+      : { restartPolicyRules: [{ action: rule, exitCodes: { operator: "In", values: [ruledCode] } }] }),
+    ...(role !== "init" && mayRestart && ownPolicy === undefined && dice.chance(0.2)
+      ? { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] }
+      : {}),
     image: dice.pick(["busybox:1", "busybox:1", "busybox:1", "app:1", "slow:1"]),
     ...(hasLiveness ? { livenessProbe: probe("liveness") } : {}),
     ...(hasReadiness ? { readinessProbe: probe("readiness") } : {}),

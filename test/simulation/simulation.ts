@@ -10,6 +10,7 @@ import {
 import type { ApiObject } from "../../src/beside/localapi/object.ts";
 import { withMetadata, withoutMetadata } from "../../src/beside/localapi/object.ts";
 import type { AgentConfig } from "../../src/ground/config/index.ts";
+import type { PodSpec } from "../../src/ground/model/index.ts";
 import { agentConfig, beginAgent, manifestDir, type RunningAgent, writeKubeconfig } from "./agent.ts";
 import { Dice } from "./machine/dice.ts";
 import { become, Machine } from "./machine/machine.ts";
@@ -228,6 +229,7 @@ export class Simulation {
       const path = `${manifestDir}/${plan.name}.json`;
       this.machine.disk.addFile(`${manifestDir}/.new`, JSON.stringify(plan.pod));
       this.machine.disk.rename(`${manifestDir}/.new`, path);
+      this.machine.disk.keepNames();
       this.witness.isWanted(plan, undefined);
     }
   }
@@ -244,6 +246,7 @@ export class Simulation {
     this.witness.isUnwanted(plan, (graceSeconds ?? plan.pod.spec?.terminationGracePeriodSeconds) === 0);
     if (plan.source === "file") {
       this.machine.disk.unlink(`${manifestDir}/${name}.json`);
+      this.machine.disk.keepNames();
       return;
     }
     if (this.api.get(pods, `default/${name}`) === undefined) return;
@@ -280,6 +283,26 @@ export class Simulation {
     this.trace.add("world", `changes the image of ${name}/${first.name} to ${image}`);
     this.witness.isChanged(first.name);
     const spec = { ...pod.spec, containers: [{ ...first, image }, ...others] };
+    this.api.put(pods, withMetadata({ ...pod, spec }, { generation: (pod.metadata.generation ?? 1) + 1 }));
+  }
+
+  /** Gives a container other amounts while it runs; of the same quality of service, or the API would refuse it. */
+  resize(name: string, amounts: { readonly cpu: string; readonly memory: string }, which: number): void {
+    const plan = this.wanted.get(name);
+    const pod = this.api.get(pods, `default/${name}`) as (ApiObject & { readonly spec: PodSpec }) | undefined;
+    if (plan?.source !== "api" || pod === undefined || pod.metadata.deletionTimestamp !== undefined) return;
+    const { containers } = pod.spec;
+    const chosen = containers[which % containers.length];
+    const { requests, limits } = chosen?.resources ?? {};
+    if (chosen === undefined || requests === undefined) return;
+    this.trace.add("world", `resizes ${name}/${chosen.name} to ${amounts.cpu} and ${amounts.memory}`);
+    if (chosen.resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer") === true)
+      this.witness.isChanged(chosen.name);
+    const resources = { ...(limits === undefined ? {} : { limits: amounts }), requests: amounts };
+    const spec = {
+      ...pod.spec,
+      containers: containers.map((each) => (each === chosen ? { ...each, resources } : each)),
+    };
     this.api.put(pods, withMetadata({ ...pod, spec }, { generation: (pod.metadata.generation ?? 1) + 1 }));
   }
 

@@ -6,7 +6,7 @@ import type { PodStatus } from "../../src/ground/model/index.ts";
 import { namesEnd, namesStop } from "./ledgers.ts";
 import type { Life } from "./machine/timeline.ts";
 import type { Caller } from "./neighbours/runtime.ts";
-import type { ContainerPlan, PodPlan } from "./pod-maker.ts";
+import { type ContainerPlan, type PodPlan, ruledCode } from "./pod-maker.ts";
 import type { Simulation } from "./simulation.ts";
 
 type ContainerRecord = ReturnType<FakeRuntime["containers"]>[number];
@@ -30,6 +30,8 @@ interface Seen {
   isForced: boolean;
   /** Its sandbox died, or its records were lost, at some time. */
   hasLostSandbox: boolean;
+  /** A container's end has asked for all of its pod to start anew. */
+  restartsAll: boolean;
   phase: string | undefined;
   readonly instances: Map<string, Instance[]>;
   readonly restartCounts: Map<string, number>;
@@ -101,6 +103,7 @@ export class Witness {
       unwantedAt: undefined,
       isForced: false,
       hasLostSandbox: false,
+      restartsAll: false,
       phase: undefined,
       instances: new Map(),
       restartCounts: new Map(),
@@ -241,9 +244,9 @@ export class Witness {
       const by = this.#isPowerLost ? "the power" : this.#stopping.has(record.id) ? "the agent" : "itself";
       instance.ending = { code, reason, by };
       instance.endedAt = this.#now;
+      if (plan.rule === "RestartAllContainers" && code === ruledCode) seen.restartsAll = true;
       trace.add("world", `container ${plan.name} ends with ${code} by ${by}`);
     });
-    const { restartPolicy = "Always" } = seen.plan.pod.spec ?? {};
     if (before !== undefined && before.ending === undefined) {
       this.fail(`container ${plan.name} is started while its instance before runs`);
     }
@@ -252,10 +255,8 @@ export class Witness {
       const { code, by } = before.ending;
       // Within a moment nobody can tell one that ended from one that does not answer its probe.
       const isSure = !plan.hasLiveness || this.#now - (before.endedAt ?? 0) > 2_000;
-      const wasDone =
-        by === "itself" && isSure && (restartPolicy === "Never" || (restartPolicy === "OnFailure" && code === 0));
-      if (wasDone)
-        this.fail(`container ${plan.name} is started again after it ended with ${code}, policy ${restartPolicy}`);
+      if (by === "itself" && isSure && !seen.restartsAll && !restartsAfter(plan, code))
+        this.fail(`container ${plan.name} is started again after it ended with ${code}, policy ${plan.restartPolicy}`);
     }
     this.#checkGround(record, plan);
     if (before?.endedAt !== undefined && before.endedAt > (life?.startedAt ?? 0)) this.#expectEndNamed(record, life);
@@ -307,6 +308,7 @@ export class Witness {
     if (seen.unwantedAt !== undefined) return "its pod is to go";
     if (record.sandbox.state !== "ready") return "its sandbox is dead";
     if (seen.hasLostSandbox) return "its pod has lost a sandbox";
+    if (seen.restartsAll) return "its pod may start anew";
     if (this.#simulation.dead.has(plan.name) || this.#isRecent(this.#sickAt, plan.name)) {
       if (plan.hasLiveness || plan.hasStartup) return "it does not live";
     }
@@ -316,7 +318,7 @@ export class Witness {
     if (plan.hasPostStart) return "its hook may have failed";
     if (activeDeadlineSeconds !== undefined) return "its pod has a deadline";
     if (isOver(seen.phase)) return "its pod is over";
-    const isDone = containers.every((each) => each.role !== "main" || this.#isDone(seen, each, restartPolicy));
+    const isDone = containers.every((each) => each.role !== "main" || this.#isDone(seen, each));
     if (isDone) return "the main containers are done";
     const initFailed = containers.some(
       ({ role, name }) =>
@@ -326,13 +328,12 @@ export class Witness {
     return undefined;
   }
 
-  #isDone(seen: Seen, plan: ContainerPlan, restartPolicy: string | undefined): boolean {
+  #isDone(seen: Seen, plan: ContainerPlan): boolean {
     const instance = seen.instances.get(plan.name)?.at(-1);
     if (instance === undefined) return false;
-    const { ending } = instance;
     // One that is being stopped because it does not live will not come back either.
-    if (ending === undefined) return restartPolicy === "Never" && this.#mayBeSick(plan);
-    return restartPolicy === "Never" || (restartPolicy === "OnFailure" && ending.code === 0);
+    if (instance.ending === undefined) return plan.restartPolicy === "Never" && this.#mayBeSick(plan);
+    return !restartsAfter(plan, instance.ending.code);
   }
 
   #mayBeSick({ name, hasLiveness, hasStartup }: ContainerPlan): boolean {
@@ -411,6 +412,11 @@ export class Witness {
 
 function statusOf(object: ApiObject): PodStatus {
   return (object["status"] ?? {}) as PodStatus;
+}
+
+function restartsAfter({ restartPolicy, rule }: ContainerPlan, code: number): boolean {
+  if (rule !== undefined && code === ruledCode) return true;
+  return restartPolicy === "Always" || (restartPolicy === "OnFailure" && code !== 0);
 }
 
 export function isOver(phase: string | undefined): boolean {

@@ -280,6 +280,11 @@ export class Disk {
     if (inode.type === "directory" || this.#dice.chance(0.5)) this.#undo = [];
   }
 
+  /** All names so far will survive: for people who make sure of what they save. */
+  keepNames(): void {
+    this.#undo = [];
+  }
+
   /** Writes back what has waited, as kernels do every few seconds. */
   writeBack(): void {
     this.#undo = [];

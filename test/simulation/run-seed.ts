@@ -66,7 +66,7 @@ function partsOf(ms: number): Parts {
 async function rest(simulation: Simulation, chaos: Chaos, { restMs, leaveMs }: Parts): Promise<void> {
   const { witness, seed } = simulation;
   // What is well twice in a row mostly stays so; some seeds wait on for what comes late.
-  const isPatient = new Dice(seed, "rest").chance(0.25);
+  const isPatient = new Dice(seed, "rest").chance(restMs < mostRestMs ? 0.05 : 0.25);
   chaos.end();
   await untilTidy(simulation, isPatient ? restMs : 0, mostRestMs, "at rest");
   if (witness.hasFailed) return;
@@ -74,7 +74,7 @@ async function rest(simulation: Simulation, chaos: Chaos, { restMs, leaveMs }: P
   await untilTidy(simulation, isPatient ? leaveMs : 0, mostLeaveMs, "after everything has gone");
 }
 
-const stepMs = 40_000;
+const stepMs = 20_000;
 
 async function untilTidy(simulation: Simulation, leastMs: number, mostMs: number, when: string): Promise<void> {
   const { witness } = simulation;

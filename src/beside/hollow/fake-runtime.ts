@@ -250,9 +250,9 @@ export class FakeRuntime {
       const podUid = this.faults.isEmpty ? undefined : podUidOf(request, this.#sandboxes, this.#containers);
       const context: CallContext = { caller: ending.signal, life };
       const answer = async (): Promise<Response> => {
-        await this.faults.strike("before", operation, podUid, ending.signal);
+        if (!this.faults.isEmpty) await this.faults.strike("before", operation, podUid, ending.signal);
         const response = await work(context);
-        await this.faults.strike("after", operation, podUid, ending.signal);
+        if (!this.faults.isEmpty) await this.faults.strike("after", operation, podUid, ending.signal);
         return response;
       };
       return await unlessAborted(answer(), ending.signal);

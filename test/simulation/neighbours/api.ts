@@ -24,6 +24,7 @@ import { onAbort } from "../../../src/ground/base/index.ts";
 import { Dice } from "../machine/dice.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Life } from "../machine/timeline.ts";
+import { fateOf } from "./call.ts";
 import type { Trace } from "./trace.ts";
 import { calm, type Weather } from "./weather.ts";
 
@@ -145,7 +146,7 @@ export class ApiNeighbour {
       if (isSettled) return;
       const back = (act: () => void): void => void timeline.after(this.#wireMs(), life, () => settle(act));
       const fail = (sent: "no" | "maybe", why: string): void => back(() => reject(new ConnectionError(why, sent)));
-      const fate = this.#fate();
+      const fate = fateOf(this.#dice, this.weather);
       const slowness = this.#dice.chance(this.weather.slow) ? this.#dice.between(200, 15_000) : 0;
       timeline.after(this.#wireMs() + slowness, undefined, () => {
         const what = `${request.method} ${request.path}`;
@@ -273,15 +274,6 @@ export class ApiNeighbour {
     const code = this.#dice.pick([500, 503, 429, 504]);
     const status = { kind: "Status", apiVersion: "v1", status: "Failure", code, message: "made up", reason: "" };
     return responseOf(code, JSON.stringify(status), this.#dice.chance(0.5) ? "1" : undefined);
-  }
-
-  #fate(): "done" | "refused" | "lost" | "hung" {
-    const { refused, lost, hung } = this.weather;
-    if (refused + lost + hung === 0) return "done";
-    const thrown = this.#dice.number();
-    if (thrown < refused) return "refused";
-    if (thrown < refused + lost) return "lost";
-    return thrown < refused + lost + hung ? "hung" : "done";
   }
 
   #wireMs(): number {

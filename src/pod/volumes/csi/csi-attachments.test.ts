@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { CsiNode, claimed, driver, refused } from "../../../../test/support/csi-node.ts";
 import { until } from "../../../../test/support/until.ts";
 import { podWithVolumes } from "../../../../test/support/volume-node.ts";
+import { uidOf } from "../../../ground/model/index.ts";
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;
@@ -18,6 +19,17 @@ test("waits until the cluster has attached the volume, and says nothing about it
   csi.cluster.attached = "all";
   csi.node.volumes.retryNow();
   await until("it is mounted", () => csi.node.ready.length > 0);
+});
+
+test("a pod that goes before the cluster has attached its volume leaves it to be detached", needsRoot, async () => {
+  await using csi = await CsiNode.create();
+  csi.bind("c");
+  csi.cluster.attached = new Set();
+  const pod = podWithVolumes([claimed("c")]);
+  await refused(csi, pod);
+  assert.equal(csi.kind.volumesInUse().length, 1);
+  await csi.node.volumes.unmount(uidOf(pod));
+  assert.deepEqual(csi.kind.volumesInUse(), []);
 });
 
 for (const { name, change, problem } of [

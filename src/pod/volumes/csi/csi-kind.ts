@@ -2,6 +2,7 @@ import { rmdir } from "node:fs/promises";
 import { isMountPoint } from "../../../connections/host/index.ts";
 import { VolumeUsage_Unit } from "../../../connections/plugins/index.ts";
 import { SerialByKey } from "../../../ground/base/index.ts";
+import type { PodUid } from "../../../ground/model/index.ts";
 import type { SetUpContext, SetUpResult, VolumeKind, VolumePlace, WantedVolume } from "../kinds/kind.ts";
 import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
@@ -154,6 +155,16 @@ export class CsiVolumes implements VolumeKind {
         await this.#unstage({ ...record, specName: place.specName, form: place.form }, signal);
       }
     });
+  }
+
+  /** A volume that the pod never got has no record, but was counted as its own when it was first asked for. */
+  async released(uid: PodUid): Promise<void> {
+    for (const { device, user } of this.#users.usedBy(`${uid}/`)) {
+      if (!this.#users.remove(device, user)) continue;
+      const staged = await stagedOnDisk(this.#ports.pluginsDir);
+      // What is staged goes with the next clean-up; what is not was at most waited for.
+      if (!staged.some((volume) => uniqueName(volume) === device)) this.#inUse.unstaged(device);
+    }
   }
 
   async #unmap(place: VolumePlace, signal: AbortSignal): Promise<void> {

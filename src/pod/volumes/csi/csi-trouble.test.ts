@@ -95,6 +95,22 @@ test("driver away: mounting and unmounting wait for it, and go on when it is bac
   assert.deepEqual(await csi.node.mounts(), []);
 });
 
+test("one that never got its share of a volume does not keep it staged", needsRoot, async () => {
+  await using csi = await CsiNode.create();
+  csi.bind("c");
+  const [user, hopeful] = [podWithVolumes([claimed("c")]), podWithVolumes([claimed("c")])];
+  await csi.node.volumes.mount(user, never);
+  await csi.driver.stop();
+  await until("it is gone", () => csi.drivers.names().length === 0);
+  await refused(csi, hopeful);
+  await csi.node.volumes.unmount(uidOf(hopeful));
+  await csi.driver.start();
+  await until("it is back", () => csi.drivers.names().length === 1);
+  await csi.node.volumes.unmount(uidOf(user));
+  assert.deepEqual(csi.driver.steps().slice(-2), ["NodeUnpublishVolume", "NodeUnstageVolume"]);
+  assert.deepEqual(await csi.node.mounts(), []);
+});
+
 test(
   "agent restart: a running pod keeps its volume; one that ended meanwhile is taken away from the records alone",
   needsRoot,

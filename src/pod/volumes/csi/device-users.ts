@@ -16,6 +16,13 @@ export class DeviceUsers {
     return true;
   }
 
+  /** The devices that a pod uses, by what the names of its users begin with. */
+  usedBy(prefix: string): readonly { readonly device: string; readonly user: string }[] {
+    return [...this.#users].flatMap(([device, users]) =>
+      [...users].filter((user) => user.startsWith(prefix)).map((user) => ({ device, user })),
+    );
+  }
+
   has(device: string): boolean {
     return this.#users.has(device);
   }

@@ -44,6 +44,7 @@ export async function releaseVolumes(
     const message = `mounted volumes=[${names}]: ${[...problems.values()].join("; ")}`;
     throw new VolumeError(message, { isAnnounced: false, nextTryAt: undefined });
   }
+  for (const kind of kinds) await kind.released?.(uid, signal);
   for (const holder of [...(await places.holders(uid)), subPaths]) await removeIfEmpty(holder);
   await removeTree(places.markers(uid));
 }

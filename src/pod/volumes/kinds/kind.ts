@@ -71,6 +71,8 @@ export interface VolumeKind {
   setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult>;
   /** Takes the volume away, from what is on disk alone. After it `place.directory` is gone, or it throws. */
   tearDown(place: VolumePlace, signal: AbortSignal): Promise<void>;
+  /** Nothing of the pod's volumes is on disk any more. Also told of those that were wanted, but never made. */
+  released?(uid: PodUid, signal: AbortSignal): Promise<void>;
   /** How full the volume is; undefined when that can't be told. Kinds without it have nothing to measure. */
   measure?(place: VolumePlace, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Told once at the start which volumes an earlier run of the agent has left. */

@@ -9,4 +9,5 @@ export const foundSeeds = [
   { seed: 600, minutes: 5, what: "a container that could not start takes no place of the one before, which ended" },
   { seed: 665, minutes: 5, what: "a mirror learns of a status that is older than the agent's life" },
   { seed: 35, minutes: 12, what: "a pod that never got its share of a volume does not keep it staged" },
+  { seed: 52, minutes: 5, what: "a container that is not to start again does not in a new sandbox either" },
 ];

@@ -2,8 +2,8 @@
 // seeds that do; `npm run simulate -- --plant NAME --seeds 500` finds others.
 export const plantedFaults = {
   "judges what runs as if it came new, before the Node is known": {
-    seeds: [9],
-    minutes: 20,
+    seeds: [1],
+    minutes: 12,
     finds: /stops container .* which runs and is wanted|is refused: .*NodeAffinity/,
     patches: [
       {
@@ -19,8 +19,8 @@ export const plantedFaults = {
     ],
   },
   "stops before every source has spoken": {
-    seeds: [9],
-    minutes: 20,
+    seeds: [1],
+    minutes: 12,
     finds: /stops container .* which runs and is wanted/,
     patches: [
       {
@@ -31,8 +31,8 @@ export const plantedFaults = {
     ],
   },
   "a runtime that goes in the middle of the start ends the agent": {
-    seeds: [16, 50],
-    minutes: 20,
+    seeds: [122],
+    minutes: 12,
     finds: /ended by itself/,
     patches: [
       {
@@ -61,8 +61,8 @@ export const plantedFaults = {
     ],
   },
   "a restart forgets who is ready": {
-    seeds: [9],
-    minutes: 20,
+    seeds: [1],
+    minutes: 12,
     finds: /was ready and is not/,
     patches: [
       {

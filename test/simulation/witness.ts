@@ -255,9 +255,7 @@ export class Witness {
       const { code, by } = before.ending;
       // Within a moment nobody can tell one that ended from one that does not answer its probe.
       const isSure = !plan.hasLiveness || this.#now - (before.endedAt ?? 0) > 2_000;
-      // In a new sandbox all starts anew but what has succeeded, as upstream.
-      const isAnew = seen.hasLostSandbox && plan.restartPolicy === "Never" && this.#mayRestart(seen.plan);
-      if (by === "itself" && isSure && !isAnew && !seen.restartsAll && !restartsAfter(plan, code))
+      if (by === "itself" && isSure && !seen.restartsAll && !restartsAfter(plan, code))
         this.fail(`container ${plan.name} is started again after it ended with ${code}, policy ${plan.restartPolicy}`);
     }
     this.#checkGround(record, plan);
@@ -336,12 +334,6 @@ export class Witness {
     // One that is being stopped because it does not live will not come back either.
     if (instance.ending === undefined) return plan.restartPolicy === "Never" && this.#mayBeSick(plan);
     return !restartsAfter(plan, instance.ending.code);
-  }
-
-  #mayRestart({ containers }: PodPlan): boolean {
-    return containers.some(({ role, restartPolicy, rule }) => {
-      return role === "main" && (restartPolicy !== "Never" || rule !== undefined);
-    });
   }
 
   #mayBeSick({ name, hasLiveness, hasStartup }: ContainerPlan): boolean {

@@ -171,6 +171,20 @@ describe("restart policies", () => {
       { killPod: true, sandbox: "none" },
     ],
     [
+      "a dead sandbox, its own Never, ended before",
+      "Always",
+      { restartPolicy: "Never" },
+      { sandboxes: [dead], containers: [exited("main", 1)] },
+      { killPod: true, sandbox: "none" },
+    ],
+    [
+      "a dead sandbox, and no rule for how it ended",
+      "Never",
+      { restartPolicy: "Never", restartPolicyRules: rules },
+      { sandboxes: [dead], containers: [exited("main", 1)] },
+      { killPod: true, sandbox: "none" },
+    ],
+    [
       "all restart",
       "Never",
       { restartPolicy: "Never", restartPolicyRules: all },

@@ -5,7 +5,6 @@ import {
   mayRestart,
   newestOf,
   type ObservedContainer,
-  type ObservedPod,
   restartAllTrigger,
   restartPolicyOf,
   restarts,
@@ -56,7 +55,11 @@ function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<Sandbox
   if (pod.metadata.deletionTimestamp !== undefined) return killOnly;
   const runsOnce = spec.restartPolicy === "Never" && !spec.containers.some((container) => mayRestart(pod, container));
   if (runsOnce && sandbox.attempt !== 0 && observed.containers.length > 0) return killOnly;
-  const toStart = spec.containers.filter((container) => !hasSucceededForGood(pod, container, observed));
+  // One that is not to start again does not in a new sandbox either: its status could not tell of it.
+  const startsAnew = restartAllTrigger(pod, observed) !== undefined;
+  const toStart = spec.containers.filter(
+    (container) => startsAnew || restarts(pod, { kind: "regular", container }, newestOf(observed, container.name)),
+  );
   const everCreated = spec.containers.some((container) => newestOf(observed, container.name) !== undefined);
   if (toStart.length === 0 && everCreated) return killOnly;
   const [firstInit] = spec.initContainers ?? [];
@@ -67,12 +70,6 @@ function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<Sandbox
     startInit: firstInit === undefined ? [] : [firstInit.name],
     startRegular: firstInit === undefined ? toStart.map((container) => container.name) : [],
   };
-}
-
-function hasSucceededForGood(pod: IdentifiedPod, container: Container, observed: ObservedPod): boolean {
-  if (restartPolicyOf(pod, container) !== "OnFailure") return false;
-  const newest = newestOf(observed, container.name);
-  return newest?.state === "exited" && newest.exitCode === 0;
 }
 
 function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {

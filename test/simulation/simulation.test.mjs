@@ -44,6 +44,7 @@ test(`${seeds} seeds, ${minutes} simulated minutes each`, async () => {
 });
 
 for (const [name, { seeds: finding, minutes: mins, patches, finds }] of Object.entries(plantedFaults)) {
+  if (finding.length === 0) continue;
   test(`a planted fault is found: ${name}`, async () => {
     const program = await buildSimulation(join(directory, `${name.replaceAll(/\W/g, "-")}.mjs`), patches);
     const found = [];

@@ -123,7 +123,7 @@ export const plantedFaults = {
     ],
   },
   "a mirror never learns of a status that is older than the agent's life": {
-    seeds: [],
+    seeds: [182],
     minutes: 5,
     finds: /its status says/,
     patches: [

@@ -20,6 +20,7 @@ export { holdLockFile } from "./lock-file.ts";
 export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
 export { type LogindDoor, logindDoor } from "./logind/find.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
+export { type MemoryAlarm, openMemoryAlarm } from "./memory-alarm.ts";
 export { makeShared, mountOf, readMounts } from "./mounts.ts";
 export { tuneOwnProcess } from "./process-limits.ts";
 export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";
@@ -37,6 +38,7 @@ export { type TreeVisitor, walkTree } from "./tree-walk.ts";
 export {
   blockDeviceName,
   type CgroupDetails,
+  CgroupPaths,
   type CgroupReader,
   type CpuUsage,
   cgroupReader,
@@ -55,5 +57,6 @@ export {
   readOpenFiles,
   readProcess,
   readTaskCount,
+  readTasks,
 } from "./usage/index.ts";
 export { WalkTurns } from "./walk-turns.ts";

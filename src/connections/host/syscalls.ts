@@ -31,6 +31,15 @@ export interface Syscalls {
    * with EXDEV and not touched, so this does not wait for a file server; links are not followed. ENOSYS before Linux 5.6.
    */
   openSameMount(directory: number, name: Uint8Array, kind: "directory" | "anything"): Promise<number>;
+  /** A descriptor through which the kernel tells that something has happened. */
+  openEventCounter(): number;
+  /** A descriptor that is ready whenever the given one has news: something to read, or something urgent. */
+  openReadiness(of: number, news: "readable" | "urgent"): number;
+  /** Takes notice of the news, so that the next are news again. */
+  takeReadiness(readiness: number): void;
+  openPipe(): { readonly reader: number; readonly writer: number };
+  /** From now on `descriptor` means what `by` means. */
+  replaceDescriptor(descriptor: number, by: number): void;
 }
 
 export interface OpenFileLimit {
@@ -122,6 +131,16 @@ async function bind(): Promise<Syscalls> {
     "long syscall(long number, int directory, const char *path, void *how, size_t size)",
   );
 
+  const eventfd: (count: number, flags: number) => number = libc.func("int eventfd(unsigned int count, int flags)");
+  const epollCreate: (flags: number) => number = libc.func("int epoll_create1(int flags)");
+  const epollControl: (epoll: number, operation: number, fd: number, event: Buffer) => number = libc.func(
+    "int epoll_ctl(int epoll, int operation, int fd, void *event)",
+  );
+  const epollWait: (epoll: number, events: Buffer, most: number, timeoutMs: number) => number = libc.func(
+    "int epoll_wait(int epoll, void *events, int most, int timeout_ms)",
+  );
+  const pipe2: (ends: Buffer, flags: number) => number = libc.func("int pipe2(void *ends, int flags)");
+  const dup3: (from: number, to: number, flags: number) => number = libc.func("int dup3(int from, int to, int flags)");
   const openInDirectory = libc.func(
     "long syscall(long number, int directory, const void *path, void *how, size_t size)",
   );
@@ -208,6 +227,26 @@ async function bind(): Promise<Syscalls> {
       const path = Buffer.concat([name, endOfText]);
       return offLoop("open in a directory", openInDirectory, [numberOfOpenat2, directory, path, how, how.length]);
     },
+    openEventCounter: () => check("eventfd", eventfd(0, nonBlocking | closeOnExec)),
+    openReadiness(of, news) {
+      const epoll = check("epoll_create1", epollCreate(closeOnExec));
+      try {
+        const event = Buffer.alloc(epollEventBytes);
+        event.writeUInt32LE((news === "urgent" ? epollUrgent : epollReadable) + epollEdge, 0);
+        check("epoll_ctl", epollControl(epoll, epollAdd, of, event));
+        return epoll;
+      } catch (error) {
+        close(epoll);
+        throw error;
+      }
+    },
+    takeReadiness: (readiness) => void check("epoll_wait", epollWait(readiness, Buffer.alloc(epollEventBytes), 1, 0)),
+    openPipe() {
+      const ends = Buffer.alloc(8);
+      check("pipe2", pipe2(ends, nonBlocking | closeOnExec));
+      return { reader: ends.readInt32LE(0), writer: ends.readInt32LE(4) };
+    },
+    replaceDescriptor: (descriptor, by) => void check("dup3", dup3(by, descriptor, closeOnExec)),
   };
 }
 
@@ -230,3 +269,10 @@ const resolveNoCrossing = 0x01;
 const resolveNoMagicLinks = 0x02;
 const resolveNoSymlinks = 0x04;
 const resolveBeneath = 0x08;
+
+// struct epoll_event is packed on x86-64 and has four bytes more elsewhere; only its first field is used.
+const epollEventBytes = 16;
+const epollAdd = 1;
+const epollReadable = 0x1;
+const epollUrgent = 0x2;
+const epollEdge = 2 ** 31;

@@ -54,6 +54,12 @@ function asCall<Result>(call: string, perform: () => Result): Result {
 const exdev = 18;
 const enotdir = 20;
 
+const enosys = 38;
+
+function notHere(call: string): never {
+  throw new SyscallError(call, enosys);
+}
+
 const calls: Syscalls = {
   tryFlock: () => "held",
   getOpenFileLimit: () => ({ soft: 1_000_000n, hard: 1_000_000n }),
@@ -79,6 +85,11 @@ const calls: Syscalls = {
       return disk.hold(inode, place, 0, life).fd;
     });
   },
+  openEventCounter: () => notHere("eventfd"),
+  openReadiness: () => notHere("epoll_create1"),
+  takeReadiness: () => notHere("epoll_wait"),
+  openPipe: () => notHere("pipe2"),
+  replaceDescriptor: () => notHere("dup3"),
   openSameMount: (directory, name, kind) =>
     machine().soon(() =>
       asCall("open in a directory", () => {

@@ -96,6 +96,9 @@ export interface CgroupReader {
   /** Names of the cgroups directly below. */
   children(path: string): readonly string[];
   usage(path: string): CgroupUsage;
+  memory(path: string): MemoryUsage | undefined;
+  /** Processes and threads in it and below it; undefined where the kernel does not count them. */
+  tasks(path: string): number | undefined;
   details(path: string): CgroupDetails;
   /** How many of its processes the kernel killed for want of memory; undefined: unknown. */
   oomKills(path: string): number | undefined;

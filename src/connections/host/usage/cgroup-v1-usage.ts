@@ -41,11 +41,15 @@ export class CgroupV1Usage implements CgroupReader {
         usageNanoseconds === undefined
           ? undefined
           : { usageNanoseconds, userNanoseconds: ticks("user"), systemNanoseconds: ticks("system") },
-      memory: this.#memory(path),
+      memory: this.memory(path),
     };
   }
 
-  #memory(path: string): MemoryUsage | undefined {
+  tasks(path: string): number | undefined {
+    return readKernelNumber(this.#file("pids", path, "pids.current"));
+  }
+
+  memory(path: string): MemoryUsage | undefined {
     const usageBytes = readKernelNumber(this.#file("memory", path, "memory.usage_in_bytes"));
     const stat = readKernelTable(this.#file("memory", path, "memory.stat"));
     if (usageBytes === undefined || stat === undefined) return undefined;
@@ -107,7 +111,7 @@ export class CgroupV1Usage implements CgroupReader {
       memorySwapLimitBytes: limit("memory.memsw.limit_in_bytes"),
       oomKills: this.oomKills(path),
       io: this.#io(path),
-      tasks: readKernelNumber(this.#file("pids", path, "pids.current")),
+      tasks: this.tasks(path),
       tasksLimit: readKernelNumber(this.#file("pids", path, "pids.max")),
     };
   }

@@ -38,11 +38,15 @@ export class CgroupV2Usage implements CgroupReader {
               userNanoseconds: toNanoseconds("user_usec"),
               systemNanoseconds: toNanoseconds("system_usec"),
             },
-      memory: this.#memory(path),
+      memory: this.memory(path),
     };
   }
 
-  #memory(path: string): MemoryUsage | undefined {
+  tasks(path: string): number | undefined {
+    return readKernelNumber(this.#file(path, "pids.current"));
+  }
+
+  memory(path: string): MemoryUsage | undefined {
     const stat = readKernelTable(this.#file(path, "memory.stat"));
     if (stat === undefined) return undefined;
     const value = (key: string): number => stat.get(key) ?? 0;
@@ -93,7 +97,7 @@ export class CgroupV2Usage implements CgroupReader {
       memorySwapLimitBytes: readKernelNumber(this.#file(path, "memory.swap.max")),
       oomKills: events?.get("oom_kill"),
       io: parseIoStat(readKernelFile(this.#file(path, "io.stat")) ?? ""),
-      tasks: readKernelNumber(this.#file(path, "pids.current")),
+      tasks: this.tasks(path),
       tasksLimit: readKernelNumber(this.#file(path, "pids.max")),
     };
   }

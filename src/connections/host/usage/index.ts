@@ -1,5 +1,6 @@
 // What the machine, its cgroups and its processes use, read from the kernel when somebody asks.
 export { blockDeviceName, type DiskActivity, readDiskActivity } from "./block-devices.ts";
+export { CgroupPaths } from "./cgroup-paths.ts";
 export {
   type CgroupDetails,
   type CgroupReader,
@@ -15,6 +16,7 @@ export {
   readCgroupOf,
   readNetworkOf,
   readTaskCount,
+  readTasks,
 } from "./machine-usage.ts";
 export { readOomKills } from "./oom-kills.ts";
 export { type ProcessUsage, readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";

@@ -1,4 +1,4 @@
-import { readKernelFile } from "./kernel-file.ts";
+import { readKernelFile, readKernelNumber } from "./kernel-file.ts";
 
 export interface MachineMemory {
   readonly totalBytes: number;
@@ -29,6 +29,14 @@ export function readBootTime(root = ""): number {
 export function readTaskCount(root = ""): number | undefined {
   const count = /^\S+ \S+ \S+ \d+\/(\d+) /.exec(readKernelFile(`${root}/proc/loadavg`) ?? "")?.[1];
   return count === undefined ? undefined : Number(count);
+}
+
+/** How many processes and threads there are, and can be; both may change at any time. */
+export function readTasks(root = ""): { readonly running: number; readonly limit: number } | undefined {
+  const running = readTaskCount(root);
+  const limits = ["pid_max", "threads-max"].map((name) => readKernelNumber(`${root}/proc/sys/kernel/${name}`));
+  const limit = Math.min(...limits.map((each) => each ?? Number.POSITIVE_INFINITY));
+  return running === undefined || !Number.isFinite(limit) ? undefined : { running, limit };
 }
 
 export interface InterfaceUsage {

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
+import { CgroupPaths } from "../../../connections/host/index.ts";
 import { kubepodsCgroup, type ObservedContainer, type ObservedPod, type PodUid } from "../../../ground/model/index.ts";
 import { Aged } from "./aged.ts";
-import { CgroupPaths } from "./cgroup-paths.ts";
 import type { StatsPorts } from "./ports.ts";
 import { withRuntimeSamples } from "./runtime-samples.ts";
 import { type UsageSample, UsageSampler } from "./usage-sampler.ts";

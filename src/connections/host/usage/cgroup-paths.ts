@@ -1,15 +1,15 @@
-import type { CgroupReader } from "../../../connections/host/index.ts";
 import { type CgroupNaming, type PodUid, podCgroup, type QosClass } from "../../../ground/model/index.ts";
+import type { CgroupReader } from "./cgroup-usage.ts";
 
 const classes: readonly QosClass[] = ["Burstable", "BestEffort", "Guaranteed"];
 
 /** Finds the cgroups of pods and containers, and remembers them as long as they are there. */
 export class CgroupPaths {
-  readonly #reader: CgroupReader;
+  readonly #reader: Pick<CgroupReader, "exists" | "children">;
   readonly #naming: CgroupNaming;
   readonly #pods = new Map<PodUid, string>();
 
-  constructor(reader: CgroupReader, naming: CgroupNaming) {
+  constructor(reader: Pick<CgroupReader, "exists" | "children">, naming: CgroupNaming) {
     this.#reader = reader;
     this.#naming = naming;
   }

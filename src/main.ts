@@ -9,7 +9,10 @@ const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDes
 const logWriter = new LogWriter(outlet, defaultLogSettings);
 const lastWordsWithinMs = 500;
 const openedStreams: NodeJS.WriteStream[] = [];
-const commandNames = ["up", "down", "config", "version", "why", "blame", "resources", "shutdown", "help"] as const;
+const commandNames = [
+  ...(["up", "down", "config", "version", "why", "blame", "resources"] as const),
+  ...(["evict", "gc", "drain", "shutdown", "help"] as const),
+] as const;
 type CommandName = (typeof commandNames)[number];
 const commands: ReadonlySet<string> = new Set(commandNames);
 
@@ -62,6 +65,12 @@ async function commandNamed(name: CommandName): Promise<Command> {
       return cli.resourcesCommand;
     case "shutdown":
       return cli.shutdownCommand;
+    case "evict":
+      return cli.evictCommand;
+    case "gc":
+      return cli.gcCommand;
+    case "drain":
+      return cli.drainCommand;
     case "help":
       return cli.helpCommand(runCommand);
   }

@@ -1,3 +1,4 @@
+import { exemptionOf, type NodePressure } from "../node/eviction/index.ts";
 import {
   Admission,
   appArmorHandler,
@@ -9,6 +10,7 @@ import {
   osHandler,
   placementHandler,
   podLevelHandler,
+  pressureHandler,
   shutdownHandler,
   sysctlHandler,
 } from "../pod/registry/index.ts";
@@ -26,11 +28,19 @@ export function buildAdmission(
     readonly placement: Placement;
     readonly runtimeStatus: RuntimeStatus;
     readonly isShuttingDown: () => boolean;
+    readonly pressure: NodePressure;
   },
 ): Admission {
-  const { known, resources, placement, runtimeStatus } = parts;
+  const { known, resources, placement, runtimeStatus, pressure } = parts;
+  const isStandalone = known === undefined;
   const { machine, appArmorEnabled } = host.facts;
   return new Admission([
+    pressureHandler({
+      conditions: () => pressure.conditions,
+      isCritical: (pod) => exemptionOf(pod, isStandalone) !== undefined,
+      // Nobody would make another one.
+      mayWait: isStandalone,
+    }),
     hostNamespaceHandler(process.environment),
     sysctlHandler({
       allowedUnsafe: config.kubelet.allowedUnsafeSysctls,

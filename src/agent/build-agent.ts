@@ -14,6 +14,8 @@ import { Agent } from "./agent.ts";
 import { buildAdmission } from "./build-admission.ts";
 import { buildCgroups } from "./build-cgroups.ts";
 import type { Cluster } from "./build-cluster.ts";
+import { buildDryRuns } from "./build-dry-runs.ts";
+import { buildEviction, type EvictionWatches } from "./build-eviction.ts";
 import { buildImages, type ImageParts } from "./build-images.ts";
 import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
 import { buildOomWatch, followOom } from "./build-oom.ts";
@@ -44,6 +46,7 @@ export interface AgentParts {
   readonly memory: ReturnType<typeof followOom>;
   readonly member: Member | undefined;
   readonly shutdown: ShutdownParts;
+  readonly eviction: EvictionWatches;
   readonly upkeep: Upkeep;
 }
 
@@ -112,8 +115,9 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
   const shutdown = buildShutdown(base, { ...kept, progress, isReported: member?.isReported });
-  const upkeep = buildUpkeep(base, { ...kept, keeper: member?.keeper });
-  const parts: AgentParts = { ...built, member, shutdown, upkeep };
+  const eviction = buildEviction(base, { ...kept, pressure: node.pressure, images: images.collection, gc: engine.gc });
+  const upkeep = buildUpkeep(base, { ...kept, eviction, keeper: member?.keeper });
+  const parts: AgentParts = { ...built, member, shutdown, eviction, upkeep };
   return new Agent(parts, listenerPorts(parts, inputs), inputs.task);
 }
 
@@ -183,7 +187,7 @@ function buildMember(
     volumes,
     engine,
     progress,
-  }: Omit<AgentParts, "member" | "shutdown" | "upkeep"> & { readonly progress: ShutdownProgress },
+  }: Omit<AgentParts, "member" | "shutdown" | "eviction" | "upkeep"> & { readonly progress: ShutdownProgress },
 ): Member {
   const { resources } = node;
   const { runtimeStatus } = sight;
@@ -197,6 +201,7 @@ function buildMember(
     recordNodeEvent,
     volumesInUse,
     shutdownProblem: () => progress.problem,
+    pressure: node.pressure,
   });
   const pods = code.buildApiPods(base, { cluster, sight, workers: engine.workers });
   const { serverTLSBootstrap } = base.config.kubelet;
@@ -235,6 +240,7 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
         ? noReviews
         : metrics.kube.reviews(inputs.cluster.parts.kubeReviews(cluster.clients.reviews), clock),
     configz: process.configz,
+    dryRuns: buildDryRuns(parts),
     commandLine: process.commandLine,
     facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
     logVerbosity: process.logControl,

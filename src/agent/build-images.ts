@@ -15,6 +15,7 @@ import type { Foundation } from "./foundation.ts";
 
 export interface ImageParts {
   readonly images: PodImages;
+  readonly collection: ConfiguredImageGc;
   start(): Promise<void>;
 }
 
@@ -72,6 +73,7 @@ export function buildImages(
   base.wakes.gone.on((uid) => images.forgetPod(uid));
   return {
     images,
+    collection,
     async start() {
       await recoverAccess(access, { images: cri.images, clock, log }, scope.signal);
       await images.load();

@@ -1,3 +1,4 @@
+import { NodePressure } from "../node/eviction/index.ts";
 import type { NodeKnowledge } from "../node/object/index.ts";
 import { NodeResources } from "../pod/resources/index.ts";
 import {
@@ -22,6 +23,7 @@ export interface NodeParts {
   readonly resources: NodeResources;
   readonly ips: NodeIps;
   readonly userIds: UserIds;
+  readonly pressure: NodePressure;
   readonly readHostDns: () => Promise<DnsSettings["hostDns"]>;
   start(): Promise<void>;
 }
@@ -43,11 +45,15 @@ export function buildNodeParts(base: Foundation, known: JudgedBy | undefined): N
   known?.onChange(() => ips.learn(known.knowledge));
   ips.onChange(wakes.allPods.tell);
   wakes.gone.on((uid) => userIds.release(uid));
+  const pressure = new NodePressure();
+  pressure.onChange(wakes.node.tell);
+  pressure.onChange(wakes.decisions.tell);
   return {
     context: nodeContext(base, { resources, ips, userIds }),
     resources,
     ips,
     userIds,
+    pressure,
     readHostDns: hostDnsReader(() => host.resolvConf(kubelet.resolvConf)),
     async start() {
       for (const problem of await userIds.restore()) {

@@ -1,5 +1,12 @@
 import type { RecordNodeEvent } from "../ground/model/index.ts";
-import { type NetworkFacts, NodeKeeper, nodeSettingsOf, type RuntimeFacts } from "../node/object/index.ts";
+import type { NodePressure } from "../node/eviction/index.ts";
+import {
+  type NetworkFacts,
+  type NodeFacts,
+  NodeKeeper,
+  nodeSettingsOf,
+  type RuntimeFacts,
+} from "../node/object/index.ts";
 import { ImageList, nodeStatusImages } from "../pod/images/index.ts";
 import { type NodeResources, noDevices } from "../pod/resources/index.ts";
 import { PodCidrs, type RuntimeStatus } from "../pod/runtime/index.ts";
@@ -17,6 +24,7 @@ export function buildNode(
     readonly recordNodeEvent: RecordNodeEvent;
     readonly volumesInUse: () => readonly string[];
     readonly shutdownProblem: () => string | undefined;
+    readonly pressure: NodePressure;
   },
 ): NodeKeeper {
   const { config, clock, cri, log, random, link, metrics, wakes } = base;
@@ -41,7 +49,7 @@ export function buildNode(
       network: parts.network,
       runtime: () => runtimeFacts(link.connected?.identity, runtimeStatus),
       images: async (signal) => nodeStatusImages(await images.get(signal), config.kubelet.nodeStatusMaxImages),
-      pressure: () => ({ memory: false, disk: false, pid: false }),
+      pressure: () => pressureFacts(parts.pressure),
       volumesInUse: parts.volumesInUse,
       devices: () => noDevices,
       shutdownProblem: parts.shutdownProblem,
@@ -51,6 +59,14 @@ export function buildNode(
   wakes.node.on(() => keeper.wake());
   cluster.own.onNode(metrics.startup.onNode);
   return keeper;
+}
+
+function pressureFacts({ conditions }: NodePressure): ReturnType<NodeFacts["pressure"]> {
+  return {
+    memory: conditions.includes("MemoryPressure"),
+    disk: conditions.includes("DiskPressure"),
+    pid: conditions.includes("PIDPressure"),
+  };
 }
 
 function runtimeFacts(identity: RuntimeFacts["identity"], status: RuntimeStatus): RuntimeFacts {

@@ -1,10 +1,9 @@
 import { join } from "node:path";
-import { cgroupReader } from "../connections/host/index.ts";
+import { CgroupPaths, cgroupReader } from "../connections/host/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
 import { containerNamed, fieldPathOf, uidOf } from "../ground/model/index.ts";
 import { OomMetrics } from "../node/metrics/index.ts";
 import { type OomKill, OomWatch, SeenRecords } from "../node/oom/index.ts";
-import { CgroupPaths } from "../node/server/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";

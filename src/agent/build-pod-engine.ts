@@ -2,7 +2,7 @@ import { CollectorLoop, type TaskScope } from "../ground/base/index.ts";
 import { containerHash, type PodUid, uidOf } from "../ground/model/index.ts";
 import { showNodeState } from "../node/metrics/index.ts";
 import { PodIntake, PodRegistry, preempter } from "../pod/registry/index.ts";
-import { followHints, PruningObserver } from "../pod/runtime/index.ts";
+import { type ContainerGc, followHints, PruningObserver } from "../pod/runtime/index.ts";
 import {
   noteMilestones,
   PodViews,
@@ -18,6 +18,7 @@ import type { PodEngineParts } from "./pod-engine-parts.ts";
 export interface PodEngine {
   readonly views: PodViews;
   readonly workers: PodWorkers;
+  readonly gc: ContainerGc;
   start(scope: TaskScope): void;
 }
 
@@ -77,6 +78,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
   return {
     views,
     workers,
+    gc: actions.gc,
     start(running) {
       running.spawn("container garbage collection", (signal) => collecting.run(signal));
       running.spawn("runtime status", (signal) => runtimeStatus.run(signal));

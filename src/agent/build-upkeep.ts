@@ -1,24 +1,20 @@
-import type { Recorders } from "../connections/kube/index.ts";
 import type { TaskScope } from "../ground/base/index.ts";
-import { parseQuantity, uidOf, wholeUnits } from "../ground/model/index.ts";
-import { evict, isExempt, PodDiskMeter, StorageWatch } from "../node/eviction/index.ts";
+import { parseQuantity, wholeUnits } from "../ground/model/index.ts";
 import { UtilChains } from "../node/firewall/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
 import { watchApi, watchDisk, watchEventLoop } from "../node/server/index.ts";
-import { LogRotation, type NodeContext, podLogDirectory, runtimeLabels } from "../pod/runtime/index.ts";
+import { LogRotation } from "../pod/runtime/index.ts";
 import { type PodVolumes, sweepOrphanedDirectories } from "../pod/volumes/index.ts";
-import type { PodWorkers } from "../pod/workers/index.ts";
 import type { Cluster } from "./build-cluster.ts";
+import type { EvictionWatches } from "./build-eviction.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
 import { mayChangeHost } from "./host-settings.ts";
 
 interface UpkeepParts {
-  readonly context: NodeContext;
   readonly sight: PodSight;
-  readonly workers: PodWorkers;
   readonly volumes: PodVolumes;
-  readonly events: Recorders;
+  readonly eviction: EvictionWatches;
   readonly cluster: Cluster | undefined;
   readonly keeper: NodeKeeper | undefined;
 }
@@ -32,7 +28,6 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
   const { clock, log, metrics, health } = base;
   const { sight, volumes } = parts;
   const rotation = buildLogRotation(base, sight);
-  const storage = base.config.kubelet.localStorageCapacityIsolation ? buildStorageWatch(base, parts) : undefined;
   const sweep = {
     volumes,
     clock,
@@ -45,7 +40,7 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
     start(scope) {
       if (chains !== undefined) scope.spawn("iptables chains", (signal) => chains.run(signal));
       scope.spawn("log rotation", (signal) => rotation.run(signal));
-      if (storage !== undefined) scope.spawn("limits of local storage", (signal) => storage.run(signal));
+      parts.eviction.start(scope);
       scope.spawn("orphaned pod directories", (signal) => sweepOrphanedDirectories(sweep, signal));
       watchEventLoop(base, scope);
       watchDisk(base.rootDir, base, scope);
@@ -84,35 +79,4 @@ function buildLogRotation({ config, cri, clock, log }: Foundation, { observer, s
   );
   statuses.onChange(() => rotation.noteChange());
   return rotation;
-}
-
-/** Keeps pods to their limits of local storage. */
-function buildStorageWatch(
-  { cri, clock, log, rootDir, metrics }: Foundation,
-  { context, sight, workers, volumes, events, cluster }: UpkeepParts,
-): StorageWatch {
-  const meter = new PodDiskMeter({
-    runtime: cri.runtime,
-    images: cri.images,
-    rootDir,
-    logDirectoryOf: (pod) => podLogDirectory(context, pod),
-    podUidLabel: runtimeLabels.podUid,
-    volumes,
-    inspect: (uid, signal) => sight.observer.inspect(uid, signal),
-  });
-  const isStandalone = cluster === undefined;
-  return new StorageWatch({
-    clock,
-    log: log.named("eviction"),
-    activePods: () => sight.table.pods().filter((pod) => sight.table.stateOf(uidOf(pod))?.step === "running"),
-    isExempt: (pod) => isExempt(pod, isStandalone),
-    measure: meter.measure,
-    layers: meter.layers,
-    evict: (pod, excess) =>
-      evict(pod, excess, {
-        recordEvent: events.pod,
-        terminate: (uid, request) => workers.terminate(uid, request),
-        onEvicted: (signal) => metrics.pods.onEvicted(signal),
-      }),
-  });
 }

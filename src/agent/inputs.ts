@@ -12,6 +12,7 @@ import type {
 import type { ApiConnection, ApiConnectionPorts } from "../connections/kube/index.ts";
 import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
+import type { PressureSources } from "../node/eviction/index.ts";
 import type { NetworkFacts } from "../node/object/index.ts";
 import type { LogVerbosity, NodeApiPorts } from "../node/server/index.ts";
 import type { CgroupFiles } from "../pod/resources/index.ts";
@@ -98,6 +99,8 @@ export interface Host {
   readonly addresses: (wanted: readonly string[]) => Promise<readonly string[]>;
   /** Of the file system that holds the path. */
   readonly filesystemBytes: (path: string) => Promise<bigint>;
+  /** What tells that the machine runs short of something. */
+  readonly pressure: PressureSources;
   /** Undefined: the node is configured to have no resolver settings. */
   readonly resolvConf: (path: string) => Promise<ResolvConf | undefined>;
   readonly volumeKinds: (ports: NodeVolumePorts) => readonly VolumeKind[];

@@ -1,4 +1,6 @@
+import { stat } from "node:fs/promises";
 import {
+  cgroupReader,
   claimDirectory,
   containerLogsDir,
   ensureDirectory,
@@ -9,6 +11,7 @@ import {
   KernelLog,
   logindDoor,
   nodeAddresses,
+  openMemoryAlarm,
   prepareDirectories,
   readCgroupLayout,
   readFileSystem,
@@ -18,6 +21,7 @@ import {
   readOomKills,
   readPidLimit,
   readSwaps,
+  readTasks,
   readTopology,
   runTool,
   tuneKernel,
@@ -56,8 +60,9 @@ async function readHostFacts(): Promise<HostFacts> {
 
 /** The machine that this process runs on. */
 export async function systemHost(): Promise<Host> {
+  const facts = await readHostFacts();
   return {
-    facts: await readHostFacts(),
+    facts,
     readTopology: () => readTopology(),
     swaps: readSwaps,
     holdLock: ({ flags }, ports) => holdLockFile(flags, ports),
@@ -83,6 +88,13 @@ export async function systemHost(): Promise<Host> {
     oomKills: () => readOomKills(),
     addresses: nodeAddresses,
     filesystemBytes: async (path) => (await readFileSystem(path)).capacityBytes,
+    pressure: {
+      cgroups: cgroupReader(facts.cgroups),
+      tasks: readTasks,
+      fileSystem: readFileSystem,
+      device: async (path) => (await stat(path, { bigint: true })).dev,
+      memoryAlarm: (path, tell) => openMemoryAlarm(facts.cgroups, path, tell),
+    },
     resolvConf: readResolvConf,
     volumeKinds: nodeKinds,
     runTool,

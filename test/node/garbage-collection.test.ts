@@ -178,7 +178,7 @@ test("images: what no container uses goes, the sandbox image stays though this r
       readFs: (reading) => readImageFs(cri.images, reading),
       imagesInUse: async (listing) => {
         const { containers } = await cri.runtime.listContainers({ filter: undefined }, { signal: listing });
-        return new Set(containers.map(({ imageId, imageRef }) => imageId || imageRef));
+        return new Map(containers.map(({ imageId, imageRef }) => [imageId || imageRef, "a container"]));
       },
       keptImages: () => [sandboxImage],
       ages: new ImageAgeFile(join(work, "images.json")),

@@ -9,6 +9,7 @@ import { type LedgerView, type Logger, onAbort, TaskScope } from "../../src/grou
 import { type AgentConfig, loadConfig } from "../../src/ground/config/index.ts";
 import type { PodLedger, PodUid } from "../../src/ground/model/index.ts";
 import { memoryIo } from "../support/config-io.ts";
+import { MadeUpPressure } from "../support/made-up-pressure.ts";
 import { type Machine, runtimeSocket } from "./machine/machine.ts";
 import type { Life } from "./machine/timeline.ts";
 import { nodeName, nodeToken } from "./neighbours/api.ts";
@@ -116,6 +117,7 @@ async function start(
 async function simulatedHost(): Promise<Host> {
   return {
     ...(await systemHost()),
+    pressure: new MadeUpPressure(),
     swaps: async () => [],
     holdLock: async () => {},
     tuneProcess: async () => {},

@@ -51,7 +51,10 @@ const forever = new AbortController().signal;
  * Starts a containerd of its own for this test, with network and the images of `baseImageNames`. Leaving it removes
  * everything; when the test process dies first, a watcher does that.
  */
-export async function startContainerd(): Promise<TestContainerd> {
+export async function startContainerd(
+  /** What has to be there before containerd is. */
+  prepare: (layout: MachineLayout) => void = () => {},
+): Promise<TestContainerd> {
   await sweepSlots();
   const slot = await claimSlot();
   const watcher = watchSlot(slot);
@@ -66,6 +69,7 @@ export async function startContainerd(): Promise<TestContainerd> {
   try {
     await claimStateDir(layout, { type: "private", subnet: cniSubnet });
     await createCgroup(layout.cgroupRoot);
+    prepare(layout);
     process = await start();
     await importImages(layout, layout.endpoint, await buildBaseImages(), systemClock, forever);
   } catch (error) {

@@ -11,10 +11,18 @@ export class LoopDisk implements AsyncDisposable {
   }
 
   static async at(directory: string): Promise<LoopDisk> {
-    const [file, path] = [join(directory, "disk.img"), join(directory, "disk")];
-    execFileSync("truncate", ["-s", "16M", file]);
-    execFileSync("mkfs.ext4", ["-q", "-F", file]);
-    mkdirSync(path);
+    return LoopDisk.mountOn(join(directory, "disk"), { megabytes: 16 });
+  }
+
+  /** Mounts a new disk on a directory; its file lies beside that. */
+  static mountOn(
+    path: string,
+    { megabytes, inodes }: { readonly megabytes: number; readonly inodes?: number },
+  ): LoopDisk {
+    const file = `${path}.img`;
+    execFileSync("truncate", ["-s", `${megabytes}M`, file]);
+    execFileSync("mkfs.ext4", ["-q", "-F", ...(inodes === undefined ? [] : ["-N", String(inodes)]), file]);
+    mkdirSync(path, { recursive: true });
     execFileSync("mount", ["-o", "loop", file, path]);
     return new LoopDisk(path);
   }

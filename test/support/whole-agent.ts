@@ -16,6 +16,7 @@ import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 import { configOf, loadFile } from "./load-config.ts";
+import { MadeUpPressure } from "./made-up-pressure.ts";
 import { machineA } from "./made-up-topology.ts";
 import { TestFacts } from "./node-facts.ts";
 import { enginePod } from "./test-engine.ts";
@@ -45,6 +46,7 @@ export class WholeAgent implements AsyncDisposable {
   readonly api: FakeApi;
   readonly runtime: FakeRuntime;
   readonly cgroups: FakeCgroup2;
+  readonly pressure = new MadeUpPressure();
   readonly agent: Agent;
   readonly directory: string;
   /** What became of the agent: undefined while it runs. */
@@ -245,6 +247,7 @@ export class WholeAgent implements AsyncDisposable {
         return ["10.0.0.5"];
       },
       filesystemBytes: async () => 100_000_000_000n,
+      pressure: this.pressure,
       resolvConf: async () => undefined,
       volumeKinds: () => [],
       runTool: () => Promise.reject(new Error("there is no program")),

@@ -1,6 +1,7 @@
 // What people type: commands that talk to a running agent or to this machine, never to the agent's inside.
 export { configCommand } from "./config-command.ts";
 export { downCommand } from "./down.ts";
+export { drainCommand, evictCommand, gcCommand } from "./dry-run-command.ts";
 export { helpCommand, unknownCommand } from "./help-command.ts";
 export type { Command, CommandIo } from "./io.ts";
 export { blameCommand, whyCommand } from "./ledger-command.ts";

@@ -56,6 +56,11 @@ export class LocalClient {
     return JSON.parse(await this.#text("/resources", signal));
   }
 
+  /** What the agent would do: the answer of one of its dry runs. */
+  async dryRun<Answer>(name: string, question: URLSearchParams, signal: AbortSignal): Promise<Answer> {
+    return JSON.parse(await this.#text(`/plans/${name}?${question}`, signal));
+  }
+
   /** All pods, then every change as it happens, until the signal aborts or the agent ends. */
   async *watchPods(signal: AbortSignal): AsyncGenerator<PodViewChange, void, undefined> {
     const response = await this.#get("/pods?watch=1", signal);

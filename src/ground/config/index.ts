@@ -14,6 +14,7 @@ export { capacitySettingsOf } from "./capacity-settings.ts";
 export { certDirOf } from "./cert-directory.ts";
 export { toConfigz } from "./configz.ts";
 export { describeOrigin, type EffectiveSetting, effectiveFields, effectiveFlags } from "./effective.ts";
+export { type EvictionSettings, type EvictionThreshold, evictionSettingsOf } from "./eviction-settings.ts";
 export { maskedFlags } from "./flags/masked-flags.ts";
 export { readRunOnceArgs } from "./flags/run-once-flags.ts";
 export { laterGateNames } from "./gates/gate-table-later.ts";
@@ -22,6 +23,13 @@ export type { KubeletConfiguration, NodeAllocatableEnforcement } from "./kubelet
 export { describeConfigProblem, loadConfig } from "./load.ts";
 export { logSettingsOf } from "./log-settings.ts";
 export { systemIo } from "./system-io.ts";
+export {
+  type EvictionAmount,
+  type EvictionSignal,
+  evictionSignals,
+  isEvictionSignal,
+  parseEvictionThreshold,
+} from "./text/eviction-text.ts";
 export { parseBool, parseInteger } from "./text/go-text.ts";
 export { reservedResources } from "./text/reserved.ts";
 export { KUBERNETES_VERSION, NODELET_VERSION } from "./version.ts";

@@ -5,7 +5,7 @@ const type = "DisruptionTarget";
 const byTheNode = "TerminationByKubelet";
 
 /** Says in a pod's conditions that the node itself ends it, and why. Controllers tell by it that the pod is not at fault. */
-export function withDisruption(status: PodStatus, message: string, now: number): PodStatus {
+function withDisruption(status: PodStatus, message: string, now: number): PodStatus {
   const before = status.conditions?.find((condition) => condition.type === type);
   const target: PodCondition = {
     type,
@@ -16,6 +16,21 @@ export function withDisruption(status: PodStatus, message: string, now: number):
   };
   const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
   return { ...status, conditions: [target, ...others] };
+}
+
+/** Why the node itself ends a pod while it goes on. */
+export interface NodeDecision {
+  readonly reason: "Evicted" | "Preempting";
+  readonly message: string;
+  /** What controllers that count disruptions are told; undefined: this one is the pod's own fault. */
+  readonly disruption: string | undefined;
+}
+
+/** The status of a pod that the node takes off. */
+export function takenOffStatus(status: PodStatus, decision: NodeDecision, now: number): PodStatus {
+  const { reason, message, disruption } = decision;
+  const ended: PodStatus = { ...status, phase: "Failed", reason, message };
+  return disruption === undefined ? ended : withDisruption(ended, disruption, now);
 }
 
 const shutdownReason = "Terminated";

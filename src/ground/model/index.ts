@@ -31,7 +31,7 @@ export {
   sharesOfWeight,
   weightOfShares,
 } from "./cpu-units.ts";
-export { beforeShutdown, endedByShutdown, withDisruption } from "./disruption.ts";
+export { beforeShutdown, endedByShutdown, type NodeDecision, takenOffStatus } from "./disruption.ts";
 export { podField, resourceField } from "./downward-api.ts";
 export type { PodEvent, RecordNodeEvent, RecordPodEvent } from "./events.ts";
 export { ExpansionBudget, expand, expandStrictly } from "./expansion.ts";
@@ -103,7 +103,7 @@ export type { PodViewChange } from "./pod-view-change.ts";
 export { describeProblem, isError, type Problem, type ProblemKind, ProblemList } from "./problem.ts";
 export { type QosClass, qosClassOf } from "./qos.ts";
 export { milliUnits, type Nano, parseQuantity, tryParseQuantity, wholeUnits } from "./quantity.ts";
-export { canonicalQuantity, formatOf, formatQuantity } from "./quantity-format.ts";
+export { canonicalQuantity, formatOf, formatQuantity, type QuantityFormat } from "./quantity-format.ts";
 export type { EventReason, ImageReason, RejectionReason, RetryReason, StartReason } from "./reasons.ts";
 export { type DueResize, duePodResize, dueResize, type GivenResources } from "./resize-due.ts";
 export {

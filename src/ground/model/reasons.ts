@@ -3,6 +3,7 @@
 /** Why a node refuses a pod; also the reason of the pod's status and of the event. */
 export type RejectionReason =
   | "AppArmor"
+  | "Evicted"
   | "HostNamespaceForbidden"
   | "NodeAffinity"
   | "NodePorts"
@@ -57,7 +58,6 @@ export type EventReason =
   | "DNSConfigForming"
   | "DeadlineExceeded"
   | "ErrImageNeverPull"
-  | "Evicted"
   | "ExceededGracePeriod"
   | "Failed"
   | "FailedCreatePodContainer"
@@ -96,6 +96,7 @@ export type EventReason =
 
 type NodeEventReason =
   | "ContainerGCFailed"
+  | "EvictionThresholdMet"
   | "FreeDiskSpaceFailed"
   | "ImageGCFailed"
   | "InvalidDiskCapacity"

@@ -1,21 +1,26 @@
-import {
-  type IdentifiedPod,
-  type PodStatus,
-  type PodUid,
-  type RecordPodEvent,
-  uidOf,
-} from "../../ground/model/index.ts";
-import type { StorageExcess } from "./storage-limits.ts";
+import type { Clock } from "../../ground/base/index.ts";
+import { type IdentifiedPod, type PodStatus, type RecordPodEvent, takenOffStatus } from "../../ground/model/index.ts";
+import type { EvictionGrace } from "./plan/planner.ts";
 
-const graceSeconds = 1;
+/** Why a pod has to go, and how. */
+export interface Eviction {
+  /** As metrics know it. */
+  readonly signal: string;
+  readonly message: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly grace: EvictionGrace;
+  /** The node is short of something; otherwise the pod has broken a rule of its own. */
+  readonly isDisruption: boolean;
+}
 
 export interface EvictPorts {
+  readonly clock: Clock;
   readonly recordEvent: RecordPodEvent;
-  readonly terminate: (
-    uid: PodUid,
+  readonly takeOff: (
+    pod: IdentifiedPod,
     request: {
-      readonly cause: "evicted";
       readonly graceSeconds: number;
+      readonly atOnce: boolean;
       readonly amendStatus: (status: PodStatus) => PodStatus;
     },
   ) => void;
@@ -23,13 +28,15 @@ export interface EvictPorts {
   readonly onEvicted: (signal: string) => void;
 }
 
-/** Ends a pod for good because it holds more than it may. */
-export function evict(pod: IdentifiedPod, { signal, message }: StorageExcess, ports: EvictPorts): void {
+/** Ends a pod for good. */
+export function evict(pod: IdentifiedPod, eviction: Eviction, ports: EvictPorts): void {
+  const { signal, message, annotations, grace, isDisruption } = eviction;
   ports.onEvicted(signal);
-  ports.recordEvent(pod, { type: "Warning", reason: "Evicted", message });
-  ports.terminate(uidOf(pod), {
-    cause: "evicted",
-    graceSeconds,
-    amendStatus: (status) => ({ ...status, phase: "Failed", reason: "Evicted", message }),
+  ports.recordEvent(pod, { type: "Warning", reason: "Evicted", message, ...(annotations && { annotations }) });
+  const decision = { reason: "Evicted", message, disruption: isDisruption ? message : undefined } as const;
+  ports.takeOff(pod, {
+    graceSeconds: grace === "at once" ? 0 : grace,
+    atOnce: grace === "at once",
+    amendStatus: (status) => takenOffStatus(status, decision, ports.clock.now()),
   });
 }

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { podWithVolumes } from "../../../test/support/volume-node.ts";
 import { never } from "../../ground/base/index.ts";
-import { isExempt, ownFileBytes } from "./pod-disk.ts";
+import { exemptionOf } from "./exemption.ts";
+import { ownFileBytes } from "./pod-disk.ts";
 
 const fromFile = { annotations: { "kubernetes.io/config.source": "file" } };
 
@@ -20,9 +21,9 @@ for (const { name, pod, inCluster, standalone } of [
   },
 ]) {
   test(`limits of storage: ${name} is ${inCluster ? "spared" : "held to them"} in a cluster`, () =>
-    assert.equal(isExempt(pod, false), inCluster));
+    assert.equal(exemptionOf(pod, false) !== undefined, inCluster));
   test(`limits of storage: ${name} is ${standalone ? "spared" : "held to them"} on a machine of its own`, () =>
-    assert.equal(isExempt(pod, true), standalone));
+    assert.equal(exemptionOf(pod, true) !== undefined, standalone));
 }
 
 test("limits of storage: what a pod writes into its hosts file or its termination messages counts", async (t) => {

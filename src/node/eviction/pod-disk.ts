@@ -6,12 +6,12 @@ import { aFewAtOnce, ifThere, mapAtMost } from "../../ground/base/index.ts";
 import {
   containersOf,
   type IdentifiedPod,
-  isCriticalPod,
   newestOf,
   type ObservedPod,
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
+import { type ContainerUse, type DiskUse, type Held, nothingHeld } from "./plan/usage.ts";
 import type { PodDisk, StorageWatchPorts } from "./storage-watch.ts";
 
 export interface PodDiskPorts {
@@ -29,7 +29,7 @@ export interface PodDiskPorts {
     ): Promise<
       readonly {
         readonly name: string;
-        readonly usage: { readonly usedBytes: bigint };
+        readonly usage: { readonly usedBytes: bigint; readonly inodesUsed: bigint };
         readonly isLocalEphemeral: boolean;
       }[]
     >;
@@ -72,29 +72,66 @@ export class PodDiskMeter {
   async #measureFiles(pod: IdentifiedPod, signal: AbortSignal): Promise<Pick<PodDisk, "containers" | "ownBytes">> {
     const uid = uidOf(pod);
     const logDir = this.#ports.logDirectoryOf(pod);
-    const layers = await this.#layerBytes(uid, signal);
+    const layers = await this.#layersOf(uid, signal);
     const observed = await this.#ports.inspect(uid, signal);
     const containers = await mapAtMost(aFewAtOnce, containersOf(pod), async ({ container }) => {
       const logBytes = await bytesIn(join(logDir, container.name), signal);
       const id = newestOf(observed, container.name)?.id ?? "";
-      return [container.name, { logBytes, layerBytes: layers.get(id) ?? 0n }] as const;
+      return [container.name, { logBytes, layerBytes: BigInt(layers.get(id)?.bytes ?? 0) }] as const;
     });
     const ownBytes = await ownFileBytes(join(this.#ports.rootDir, "pods", uid), signal);
     return { containers: new Map(containers), ownBytes };
   }
 
-  async #layerBytes(uid: PodUid, signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
+  /** What the pod holds, by what becomes of it when the node takes it off. */
+  async use(pod: IdentifiedPod, signal: AbortSignal): Promise<{ disk: DiskUse; containers: readonly ContainerUse[] }> {
+    const uid = uidOf(pod);
+    const volumes = await this.#ports.volumes.measure(uid, signal);
+    const isHostPath = new Set((pod.spec.volumes ?? []).flatMap(({ name, hostPath }) => (hostPath ? [name] : [])));
+    const held = volumes.map(({ name, usage, isLocalEphemeral }) => ({
+      kind: isLocalEphemeral ? "own" : isHostPath.has(name) ? "host" : "elsewhere",
+      held: { bytes: Number(usage.usedBytes), inodes: Number(usage.inodesUsed) },
+    }));
+    const ofKind = (kind: string): Held =>
+      sumOf(held.filter((volume) => volume.kind === kind).map((each) => each.held));
+    const layers = await this.#layersOf(uid, signal);
+    const observed = await this.#ports.inspect(uid, signal);
+    const logDir = this.#ports.logDirectoryOf(pod);
+    const containers = await mapAtMost(aFewAtOnce, containersOf(pod), async ({ container: { name } }) => ({
+      name,
+      layer: layers.get(newestOf(observed, name)?.id ?? "") ?? nothingHeld,
+      logs: await filesIn(join(logDir, name), signal),
+    }));
+    const podDir = join(this.#ports.rootDir, "pods", uid);
+    const ownFiles = [
+      await filesIn(join(podDir, "etc-hosts"), signal),
+      await filesIn(join(podDir, "containers"), signal),
+    ];
+    return {
+      disk: {
+        layers: sumOf(containers.map(({ layer }) => layer)),
+        logs: sumOf([...containers.map(({ logs }) => logs), ...ownFiles]),
+        ownVolumes: ofKind("own"),
+        hostVolumes: ofKind("host"),
+      },
+      containers: containers.map(({ name, layer, logs }) => ({ name, diskBytes: layer.bytes + logs.bytes })),
+    };
+  }
+
+  /** What containers have written to their own file systems, by their ids. */
+  async #layersOf(uid: PodUid, signal: AbortSignal): Promise<ReadonlyMap<string, Held>> {
     const filter = { id: "", podSandboxId: "", labelSelector: { [this.#ports.podUidLabel]: uid } };
     const { stats } = await this.#ports.runtime.listContainerStats({ filter }, { signal });
     return new Map(
-      stats.map(({ attributes, writableLayer }) => [attributes?.id ?? "", writableLayer?.usedBytes?.value ?? 0n]),
+      stats.map(({ attributes, writableLayer }) => [
+        attributes?.id ?? "",
+        {
+          bytes: Number(writableLayer?.usedBytes?.value ?? 0n),
+          inodes: Number(writableLayer?.inodesUsed?.value ?? 0n),
+        },
+      ]),
     );
   }
-}
-
-/** Pods that limits of storage never end. Without a cluster that a pod comes from a file says nothing of its weight. */
-export function isExempt(pod: IdentifiedPod, isStandalone: boolean): boolean {
-  return isCriticalPod(isStandalone ? { ...pod, metadata: {} } : pod);
 }
 
 /** A pod can fill its hosts file and the files for its last words as well as any other. */
@@ -103,6 +140,16 @@ export async function ownFileBytes(podDir: string, signal: AbortSignal): Promise
 }
 
 async function bytesIn(path: string, signal: AbortSignal): Promise<bigint> {
-  const counted = await ifThere(countFiles(path, { depth: "all" }, signal));
-  return BigInt(counted?.bytes ?? 0);
+  return BigInt((await filesIn(path, signal)).bytes);
+}
+
+async function filesIn(path: string, signal: AbortSignal): Promise<Held> {
+  return (await ifThere(countFiles(path, { depth: "all" }, signal))) ?? nothingHeld;
+}
+
+function sumOf(parts: readonly Held[]): Held {
+  return parts.reduce(
+    (sum, { bytes, inodes }) => ({ bytes: sum.bytes + bytes, inodes: sum.inodes + inodes }),
+    nothingHeld,
+  );
 }

@@ -20,6 +20,7 @@ export class PodMetrics implements Omit<WorkerMetrics, "resizing" | "resized"> {
   readonly #preemptions;
   readonly #rejections;
   readonly #evictions;
+  readonly #evictionStatsAges;
   readonly #httpFallbacks;
   readonly #sleepsCut;
   readonly #steps;
@@ -85,6 +86,12 @@ export class PodMetrics implements Omit<WorkerMetrics, "resizing" | "resized"> {
     this.#evictions = registry.counter("kubelet_evictions", "[ALPHA] Evicted pods, by eviction signal", [
       "eviction_signal",
     ]);
+    this.#evictionStatsAges = registry.histogram(
+      "kubelet_eviction_stats_age_seconds",
+      "[ALPHA] How old the figures were by which pods were evicted",
+      usual,
+      ["eviction_signal"],
+    );
     this.#httpFallbacks = registry.counter(
       "kubelet_lifecycle_handler_http_fallbacks_total",
       "[ALPHA] Hooks over HTTPS that worked only over HTTP",
@@ -103,6 +110,10 @@ export class PodMetrics implements Omit<WorkerMetrics, "resizing" | "resized"> {
 
   readonly onEvicted = (signal: string): void => {
     this.#evictions.inc({ eviction_signal: signal });
+  };
+
+  readonly onEvictionStatsAge = (signal: string, ageMs: number): void => {
+    this.#evictionStatsAges.observe({ eviction_signal: signal }, ageMs / 1000);
   };
 
   readonly onHook = (what: "plain HTTP" | "sleep cut short"): void => {

@@ -7,9 +7,8 @@ export { watchApi, watchDisk, watchEventLoop, watchLog } from "./health-checks.t
 export { describeHealth, HealthzServer } from "./healthz.ts";
 export { LocalSocketServer } from "./local-socket.ts";
 export type { Counter, Histogram, MetricRegistry } from "./metrics/registry.ts";
-export type { LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
+export type { DryRun, DryRuns, LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
 export type { NodeApiPorts } from "./serve-node-api.ts";
-export { CgroupPaths } from "./stats/cgroup-paths.ts";
 export { LazyStatistics } from "./stats/lazy-statistics.ts";
 export type { StatsPorts } from "./stats/ports.ts";
 export { startWatchdog } from "./watchdog.ts";

@@ -75,6 +75,7 @@ async function start(scope: TaskScope, views: LocalViews, path = join(directory,
     resources,
     clock,
     log: silentLogger,
+    dryRuns: new Map([["say", async (question: URLSearchParams) => ({ asked: question.get("what") })]]),
   });
   await server.listen();
   scope.spawn("local", (signal) => server.serve(signal));

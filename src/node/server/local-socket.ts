@@ -1,13 +1,13 @@
 import { chmod, lstat, unlink } from "node:fs/promises";
 import type { Server, ServerResponse } from "node:http";
 import { connect } from "node:net";
-import type { Clock, Logger } from "../../ground/base/index.ts";
+import { type Clock, type Logger, messageOf, never, withDeadline } from "../../ground/base/index.ts";
 import type { HealthRegistry } from "./health.ts";
 import { healthzHandler } from "./healthz.ts";
 import { getOnly, type Handler, httpServer, listen, sendJson, sendText, serve } from "./http.ts";
 import { findPod, podList } from "./pod-views.ts";
 import { streamPods } from "./pod-watch.ts";
-import type { LocalViews, LogVerbosity, Plans } from "./ports.ts";
+import type { DryRun, DryRuns, LocalViews, LogVerbosity, Plans } from "./ports.ts";
 import { setVerbosity } from "./verbosity.ts";
 
 export interface LocalSocketPorts {
@@ -15,6 +15,7 @@ export interface LocalSocketPorts {
   readonly health: HealthRegistry;
   /** The body of /configz. */
   readonly configz: () => unknown;
+  readonly dryRuns: DryRuns;
   readonly logVerbosity: LogVerbosity;
   readonly plans: Plans;
   /** Who has which CPUs and memory of this machine. */
@@ -109,6 +110,7 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
     ["/configz", getOnly((_request, _url, response) => sendJson(response, ports.configz()))],
     ["/resources", getOnly(async (_request, _url, response) => sendJson(response, await ports.resources()))],
     ["/plans/shutdown", getOnly((_request, _url, response) => sendPlan(response, ports.plans.shutdown()))],
+    ...[...ports.dryRuns].map(([name, run]) => [`/plans/${name}`, getOnly(dryRun(run, clock))] as const),
     ["/debug/flags/v", (request, _url, response) => setVerbosity(request, response, ports.logVerbosity, ports.log)],
   ]);
 }
@@ -116,6 +118,22 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
 function sendPlan(response: ServerResponse, plan: object | undefined): void {
   if (plan === undefined) sendText(response, 404, "the node is not configured to do this\n");
   else sendJson(response, plan);
+}
+
+/** A runtime that does not answer must not keep a person waiting for ever. */
+const dryRunWithinMs = 30_000;
+
+function dryRun(run: DryRun, clock: Clock): Handler {
+  return async (_request, url, response) => {
+    const late = (): Error => new Error(`no answer within ${dryRunWithinMs / 1000} s`);
+    try {
+      const answer = await withDeadline(clock, dryRunWithinMs, late, never, (signal) => run(url.searchParams, signal));
+      sendJson(response, answer);
+    } catch (error) {
+      const isQuestion = error instanceof Error && error.name === "DryRunQuestionError";
+      sendText(response, isQuestion ? 400 : 503, `${messageOf(error)}\n`);
+    }
+  };
 }
 
 const noLedger = { entries: [], dropped: 0, blocker: undefined };

@@ -28,3 +28,10 @@ export interface RuntimeViews {
   latest(uid: PodUid): ObservedPod | undefined;
   inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
 }
+
+/**
+ * What the agent would do, by the name of the command that asks: the real planner without effects. Rejects with an error
+ * whose `name` is `DryRunQuestionError` when the question makes no sense.
+ */
+export type DryRuns = ReadonlyMap<string, DryRun>;
+export type DryRun = (question: URLSearchParams, signal: AbortSignal) => Promise<unknown>;

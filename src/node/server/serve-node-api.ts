@@ -16,7 +16,7 @@ import type { Figures } from "./figures.ts";
 import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
 import { metricMounts } from "./metrics/metric-mounts.ts";
-import type { LocalViews, LogVerbosity, Plans, RuntimeViews } from "./ports.ts";
+import type { DryRuns, LocalViews, LogVerbosity, Plans, RuntimeViews } from "./ports.ts";
 import type { LazyStatistics } from "./stats/lazy-statistics.ts";
 import { statsService } from "./stats/stats-service.ts";
 import { LiveTls } from "./tls/live-tls.ts";
@@ -33,6 +33,7 @@ export interface NodeApiPorts {
   /** Who tokens belong to and who may do what; asked only where the configuration says so. */
   readonly reviews: Reviews;
   readonly configz: () => unknown;
+  readonly dryRuns: DryRuns;
   /** The words the agent was started with. */
   readonly commandLine: readonly string[];
   readonly facts: StatuszFacts;

@@ -3,9 +3,10 @@ import { type ImageService, type RuntimeService, untilAnswered } from "../../con
 import { type Clock, CollectorLoop, type Logger, type TaskScope } from "../../ground/base/index.ts";
 import type { AgentConfig } from "../../ground/config/index.ts";
 import type { IdentifiedPod, RecordNodeEvent } from "../../ground/model/index.ts";
+import { runtimeLabels } from "../runtime/index.ts";
 import { ImageAgeFile } from "./image-ages.ts";
 import { readImageFs } from "./image-fs.ts";
-import { ImageGc } from "./image-gc.ts";
+import { type ImageForecast, ImageGc } from "./image-gc.ts";
 import { mountedImageNames } from "./image-volumes.ts";
 import { sandboxImageOf } from "./sandbox-image.ts";
 
@@ -27,6 +28,7 @@ export class ConfiguredImageGc {
   readonly #gc: ImageGc;
   /** The image that sandboxes run; undefined while the runtime has not said. */
   #sandboxImage: string | undefined;
+  #isStarted = false;
 
   constructor({ kubelet, flags }: AgentConfig, ports: ConfiguredImageGcPorts) {
     const { runtime, images, clock, log } = ports;
@@ -53,7 +55,13 @@ export class ConfiguredImageGc {
         ages: new ImageAgeFile(join(flags.rootDir, "nodelet", "images.json")),
         imagesInUse: async (signal) => {
           const { containers } = await runtime.listContainers({ filter: undefined }, { signal });
-          return new Set(containers.flatMap(({ imageId, imageRef, image }) => [imageId, imageRef, image?.image ?? ""]));
+          return new Map(
+            containers.flatMap(({ imageId, imageRef, image, labels, metadata }) => {
+              const pod = `${labels[runtimeLabels.podNamespace] ?? ""}/${labels[runtimeLabels.podName] ?? ""}`;
+              const user = `container ${metadata?.name ?? ""} of ${pod}`;
+              return [imageId, imageRef, image?.image ?? ""].map((name) => [name, user] as const);
+            }),
+          );
         },
       },
     );
@@ -62,6 +70,18 @@ export class ConfiguredImageGc {
   /** A container is about to be made from the image: it must not be collected now. */
   readonly noteWanted = (imageId: string): void => this.#gc.noteWanted(imageId);
 
+  /** Under disk pressure: removes every image that nothing uses. */
+  async deleteUnused(signal: AbortSignal): Promise<void> {
+    // Until it is known which image sandboxes run, it could be that one.
+    if (!this.#isStarted) return;
+    await this.#gc.deleteUnused(signal);
+  }
+
+  /** What a collection would do now. */
+  async foresee(request: "usual" | "everything", signal: AbortSignal): Promise<ImageForecast> {
+    return await this.#gc.foresee(request, signal);
+  }
+
   /** Waits until the runtime says which image must stay, then collects for as long as the scope lives. */
   async start(scope: TaskScope): Promise<void> {
     const { runtime, clock, log } = this.#ports;
@@ -69,6 +89,7 @@ export class ConfiguredImageGc {
     const askStatus = () => runtime.status({ verbose: true }, { signal });
     const { info } = await untilAnswered("which image sandboxes run", askStatus, { clock, log }, signal);
     this.#sandboxImage = sandboxImageOf(info);
+    this.#isStarted = true;
     const loop = new CollectorLoop(this.#gc, clock);
     scope.spawn("image garbage collection", (running) => loop.run(running));
   }

@@ -48,7 +48,7 @@ class Node {
       {
         images: this.service,
         readFs: async () => ({ capacityBytes: this.capacity, availableBytes: this.capacity - this.#used() }),
-        imagesInUse: async () => new Set(this.inUse),
+        imagesInUse: async () => new Map([...this.inUse].map((name) => [name, "a container"])),
         keptImages: () => this.kept,
         clock: this.clock,
         log: silentLogger,

@@ -15,8 +15,8 @@ export interface ImageGcSettings {
 export interface ImageGcPorts {
   readonly images: Pick<ImageService, "listImages" | "removeImage">;
   readonly readFs: (signal: AbortSignal) => Promise<Pick<ImageFs, "capacityBytes" | "availableBytes">>;
-  /** Image ids and references of every container the runtime knows, running or not, and of image volumes. */
-  readonly imagesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
+  /** Image ids and references of every container the runtime knows, running or not, each with one that uses it. */
+  readonly imagesInUse: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /** Names that stay although nothing uses them: the sandbox image, where the runtime does not pin it. */
   readonly keptImages: () => readonly string[];
   readonly ages: ImageAgeStore;
@@ -109,10 +109,9 @@ export class ImageGc {
       recordNodeEvent({ type: "Warning", reason: "InvalidDiskCapacity", message });
       throw new Error(message);
     }
-    const usedPercent = 100 - Number((availableBytes * 100n) / capacityBytes);
     const { highThresholdPercent, lowThresholdPercent } = this.#settings;
-    if (usedPercent < highThresholdPercent) return;
-    const wantedBytes = (capacityBytes * BigInt(100 - lowThresholdPercent)) / 100n - availableBytes;
+    const { usedPercent, wantedBytes } = spaceWanted({ capacityBytes, availableBytes }, this.#settings);
+    if (wantedBytes === undefined) return;
     log.info(
       "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold",
       {
@@ -131,8 +130,41 @@ export class ImageGc {
     throw new Error(message);
   }
 
+  /** What a collection would do now; `everything`: one for an eviction. Nothing is removed, and nothing remembered. */
+  async foresee(request: "usual" | "everything", signal: AbortSignal): Promise<ImageForecast> {
+    const { clock, readFs } = this.#ports;
+    const now = clock.now();
+    const { candidates, kept } = await this.#judge(now, signal);
+    const { maximumAgeMs } = this.#settings;
+    const { wantedBytes } = spaceWanted(await readFs(signal), this.#settings);
+    const goes: ForeseenImage[] = [];
+    const stays: (ForeseenImage & { readonly because: string })[] = kept.map(({ image, age, because }) => ({
+      ...shownImage(image, age),
+      because,
+    }));
+    let freed = 0n;
+    for (const candidate of candidates) {
+      const shown = shownImage(candidate.image, candidate.age);
+      const isOld = maximumAgeMs > 0 && isOlderThan(candidate.age, maximumAgeMs, now);
+      const isWanted = request === "everything" || (wantedBytes !== undefined && freed < wantedBytes);
+      const isReady = mayGo(candidate.age, now, this.#settings);
+      if (isOld || (isWanted && isReady)) {
+        goes.push(shown);
+        freed += candidate.image.size;
+      } else stays.push({ ...shown, because: isWanted ? "it is too new" : "there is enough room" });
+    }
+    return { goes, stays, freedBytes: freed, wantedBytes: wantedBytes ?? 0n };
+  }
+
   /** Updates the ages of all images and returns those nobody uses, the longest unused first. */
   async #detect(now: number, signal: AbortSignal): Promise<readonly Candidate[]> {
+    const { ages, candidates } = await this.#judge(now, signal);
+    this.#ages = ages;
+    await this.#ports.ages.save(ages, now);
+    return candidates;
+  }
+
+  async #judge(now: number, signal: AbortSignal): Promise<Judgement> {
     const { images, imagesInUse, keptImages, ages: store } = this.#ports;
     // Containers first: an image that appears in between is then seen as new, never as unused and old.
     const inUse = await imagesInUse(signal);
@@ -142,18 +174,27 @@ export class ImageGc {
     const kept = new Set(keptImages().map(canonicalName));
     const ages = new Map<string, ImageAge>();
     const candidates: Candidate[] = [];
+    const staying: Judgement["kept"][number][] = [];
     for (const image of listed) {
       const key = keyOf(image);
-      const used = isAmong(image, inUse) || this.#wanted.has(image.id);
+      const user = userOf(image, inUse) ?? (this.#wanted.has(image.id) ? "a container that is being made" : undefined);
+      const used = user !== undefined;
       const { firstDetected, lastUsed } = known.get(key) ?? { firstDetected: now, lastUsed: 0 };
       // What was seen at a time yet to come was seen before the clock was set back.
       const age = { firstDetected: Math.min(firstDetected, now), lastUsed: used ? now : Math.min(lastUsed, now) };
       ages.set(key, age);
-      if (!used && !image.pinned && !isAmong(image, kept)) candidates.push({ key, image, age });
+      const because = used
+        ? `${user} uses it`
+        : image.pinned
+          ? "the runtime keeps it"
+          : isAmong(image, kept)
+            ? "sandboxes or volumes need it"
+            : undefined;
+      if (because === undefined) candidates.push({ key, image, age });
+      else staying.push({ image, age, because });
     }
-    this.#ages = ages;
-    await store.save(ages, now);
-    return candidates.sort((a, b) => a.age.lastUsed - b.age.lastUsed || a.age.firstDetected - b.age.firstDetected);
+    candidates.sort((a, b) => a.age.lastUsed - b.age.lastUsed || a.age.firstDetected - b.age.firstDetected);
+    return { ages, candidates, kept: staying };
   }
 
   async #removeOld(
@@ -165,8 +206,7 @@ export class ImageGc {
     if (maximumAgeMs === 0) return candidates;
     const left: Candidate[] = [];
     for (const candidate of candidates) {
-      const { firstDetected, lastUsed } = candidate.age;
-      const isOld = startedAt - Math.max(firstDetected, lastUsed) > maximumAgeMs;
+      const isOld = isOlderThan(candidate.age, maximumAgeMs, startedAt);
       if (!isOld || !(await this.#remove(candidate, "age", signal))) left.push(candidate);
     }
     return left;
@@ -182,8 +222,7 @@ export class ImageGc {
     let freed = 0n;
     for (const candidate of candidates) {
       if (wantedBytes !== undefined && freed >= wantedBytes) break;
-      const { firstDetected, lastUsed } = candidate.age;
-      if (lastUsed >= startedAt || startedAt - firstDetected < this.#settings.minimumAgeMs) continue;
+      if (!mayGo(candidate.age, startedAt, this.#settings)) continue;
       if (await this.#remove(candidate, "space", signal)) freed += candidate.image.size;
     }
     return freed;
@@ -225,10 +264,62 @@ interface Candidate {
   readonly age: ImageAge;
 }
 
+interface Judgement {
+  readonly ages: Map<string, ImageAge>;
+  /** Nobody uses them; the longest unused first. */
+  readonly candidates: readonly Candidate[];
+  readonly kept: readonly { readonly image: Image; readonly age: ImageAge; readonly because: string }[];
+}
+
+export interface ForeseenImage {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly sizeBytes: bigint;
+  /** Milliseconds since 1970; 0: never since the agent knows it. */
+  readonly lastUsed: number;
+  readonly firstSeen: number;
+}
+
+export interface ImageForecast {
+  readonly goes: readonly ForeseenImage[];
+  readonly stays: readonly (ForeseenImage & { readonly because: string })[];
+  readonly freedBytes: bigint;
+  readonly wantedBytes: bigint;
+}
+
+function shownImage({ id, repoTags, repoDigests, size }: Image, { firstDetected, lastUsed }: ImageAge): ForeseenImage {
+  const names = repoTags.length > 0 ? repoTags : repoDigests;
+  return { id, names, sizeBytes: size, lastUsed, firstSeen: firstDetected };
+}
+
+/** How full the disk is, and how much has to go; undefined: nothing. */
+function spaceWanted(
+  { capacityBytes, availableBytes }: Pick<ImageFs, "capacityBytes" | "availableBytes">,
+  { highThresholdPercent, lowThresholdPercent }: ImageGcSettings,
+): { readonly usedPercent: number; readonly wantedBytes: bigint | undefined } {
+  const usedPercent = capacityBytes <= 0n ? 0 : 100 - Number((availableBytes * 100n) / capacityBytes);
+  if (usedPercent < highThresholdPercent) return { usedPercent, wantedBytes: undefined };
+  return { usedPercent, wantedBytes: (capacityBytes * BigInt(100 - lowThresholdPercent)) / 100n - availableBytes };
+}
+
+function isOlderThan({ firstDetected, lastUsed }: ImageAge, ageMs: number, now: number): boolean {
+  return now - Math.max(firstDetected, lastUsed) > ageMs;
+}
+
+/** Whether nobody can be about to use it. */
+function mayGo({ firstDetected, lastUsed }: ImageAge, startedAt: number, { minimumAgeMs }: ImageGcSettings): boolean {
+  return lastUsed < startedAt && startedAt - firstDetected >= minimumAgeMs;
+}
+
 /** Runtimes that keep images per handler list one id several times. */
 function keyOf({ id, spec }: Image): string {
   const handler = spec?.runtimeHandler ?? "";
   return handler === "" ? id : `${id},${handler}`;
+}
+
+function userOf({ id, repoTags, repoDigests }: Image, users: ReadonlyMap<string, string>): string | undefined {
+  const name = [id, ...repoTags, ...repoDigests].find((each) => users.has(each));
+  return name === undefined ? undefined : users.get(name);
 }
 
 function isAmong({ id, repoTags, repoDigests }: Image, names: ReadonlySet<string>): boolean {

@@ -4,7 +4,7 @@ export { ImageAccess } from "./image-access.ts";
 export { ImageAgeFile } from "./image-ages.ts";
 export { ImageError } from "./image-error.ts";
 export { readImageFs } from "./image-fs.ts";
-export { ImageGc } from "./image-gc.ts";
+export { type ForeseenImage, type ImageForecast, ImageGc } from "./image-gc.ts";
 export { ConfiguredImageGc } from "./image-gc-setup.ts";
 export { ImagePuller, type ImageRequest } from "./image-puller.ts";
 export { NodeCredentials } from "./node-credentials.ts";

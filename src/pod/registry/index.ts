@@ -13,6 +13,7 @@ export {
 export { hostNamespaceHandler } from "./admission-host-namespaces.ts";
 export { type JudgingNode, nodeFitHandler } from "./admission-node-fit.ts";
 export { placementHandler } from "./admission-placement.ts";
+export { pressureHandler } from "./admission-pressure.ts";
 export { arePodsKnown, PodIntake } from "./intake.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { followMirrors } from "./mirror-wakes.ts";

@@ -1,17 +1,21 @@
-import { type Clock, type Logger, mapAtMost, type TaskScope, withDeadline } from "../../ground/base/index.ts";
+import { type Clock, type Logger, mapAtMost, type TaskScope } from "../../ground/base/index.ts";
 import {
   type IdentifiedPod,
+  type NodeDecision,
   ownGraceSeconds,
   type PodStatus,
   type RecordPodEvent,
-  uidOf,
-  withDisruption,
+  takenOffStatus,
 } from "../../ground/model/index.ts";
-import type { PodWorkers } from "../workers/index.ts";
+import { type PodWorkers, takeOffInTime } from "../workers/index.ts";
 import type { RegistryPorts } from "./registry.ts";
 
-const shortestWaitMs = 10_000;
 const message = "Preempted in order to admit critical pod";
+const decision: NodeDecision = {
+  reason: "Preempting",
+  message,
+  disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
+};
 
 /** Takes pods off the node, each with its own grace, to make room for a critical one. */
 export function preempter(parts: {
@@ -29,22 +33,8 @@ export function preempter(parts: {
     log.info("Preempting a pod to make room for a critical one", { pod: name, namespace });
     recordEvent(pod, { type: "Warning", reason: "Preempting", message });
     const graceSeconds = ownGraceSeconds(pod);
-    const amendStatus = (status: PodStatus): PodStatus => asPreempted(status, clock.now());
-    const waitMs = Math.max(shortestWaitMs, graceSeconds * 1_500);
-    try {
-      const request = { cause: "evicted", graceSeconds, amendStatus } as const;
-      await withDeadline(
-        clock,
-        waitMs,
-        () => "late",
-        signal,
-        (bounded) => parts.workers.terminateAndWait(uidOf(pod), request, bounded),
-      );
-    } catch (error) {
-      if (signal.aborted) throw error;
-      const late = "Container runtime did not kill the pod within specified grace period.";
-      recordEvent(pod, { type: "Warning", reason: "ExceededGracePeriod", message: late });
-    }
+    const amendStatus = (status: PodStatus): PodStatus => takenOffStatus(status, decision, clock.now());
+    await takeOffInTime(pod, { graceSeconds, amendStatus }, parts, signal);
   };
   return ({ victims, resource }, then) => {
     for (const _ of victims) parts.onPreempted(resource);
@@ -54,9 +44,4 @@ export function preempter(parts: {
       then();
     });
   };
-}
-
-function asPreempted(status: PodStatus, now: number): PodStatus {
-  const disrupted = withDisruption(status, "Pod was preempted by Kubelet to accommodate a critical pod.", now);
-  return { ...disrupted, phase: "Failed", reason: "Preempting", message };
 }

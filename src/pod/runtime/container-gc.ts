@@ -87,6 +87,27 @@ export class ContainerGc {
     await this.#turn.run(() => this.#round((uid) => mayRemoveContent(uid) || mayRemoveRuntime(uid), signal), signal);
   }
 
+  /** What a round would remove now; `everything`: one for an eviction. */
+  async foresee(request: "usual" | "everything", signal: AbortSignal): Promise<readonly ForeseenRemoval[]> {
+    const { runtime, allSourcesReady, mayRemoveContent, mayRemoveRuntime } = this.#ports;
+    const isPodOver = (uid: string): boolean =>
+      mayRemoveContent(uid as PodUid) || (request === "everything" && mayRemoveRuntime(uid as PodUid));
+    const { items } = await runtime.listPodSandbox({ filter: undefined }, { signal });
+    const { containers } = await runtime.listContainers({ filter: undefined }, { signal });
+    const dead = this.#chooseDead(containers, (uid) => allSourcesReady() && isPodOver(uid));
+    const gone = new Set(dead.map(({ id }) => id));
+    const inUse = new Set(containers.filter(({ id }) => !gone.has(id)).map(({ podSandboxId }) => podSandboxId));
+    const sandboxes = chooseSandboxes(
+      items.map((item) => describeSandbox(item, inUse.has(item.id))),
+      isPodOver,
+    );
+    const chosen = new Set(sandboxes.map(({ id }) => id));
+    return [
+      ...dead.map((container) => foreseen("container", container)),
+      ...items.filter(({ id }) => chosen.has(id)).map((sandbox) => foreseen("sandbox", sandbox)),
+    ];
+  }
+
   /** Right after a container ended: removes older instances of its name, or all when the pod is over. */
   async pruneDead(observed: ObservedPod, signal: AbortSignal): Promise<void> {
     const keep = this.#ports.mayRemoveContent(observed.uid) ? 0 : Math.max(this.#settings.maxPerContainer, 1);
@@ -204,6 +225,24 @@ export class ContainerGc {
       throw error;
     }
   }
+}
+
+export interface ForeseenRemoval {
+  readonly kind: "container" | "sandbox";
+  readonly id: string;
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+function foreseen(
+  kind: ForeseenRemoval["kind"],
+  { id, labels, metadata, createdAt }: Pick<Container | PodSandbox, "id" | "labels" | "metadata" | "createdAt">,
+): ForeseenRemoval {
+  const pod = `${labels[runtimeLabels.podNamespace] ?? ""}/${labels[runtimeLabels.podName] ?? ""}`;
+  return { kind, id, pod, name: metadata?.name ?? "", createdAt: Number(createdAt / 1_000_000n) };
 }
 
 function describe({ id, labels, metadata, createdAt, state }: Container) {

@@ -27,7 +27,7 @@ export class ContainerKiller {
   /** Stops one container, its pod goes on. */
   async killContainer(request: KillContainerRequest, signal: AbortSignal): Promise<void> {
     const deadline = this.#ports.clock.monotonic() + request.graceSeconds * 1000;
-    await this.#kill(request, request.message, deadline, undefined, signal);
+    await this.#kill(request, request.message, { deadline, shortestSeconds: shortestStopSeconds }, undefined, signal);
   }
 
   /**
@@ -54,7 +54,7 @@ export class ContainerKiller {
           message: undefined,
         },
         request.why,
-        deadline,
+        { deadline, shortestSeconds: request.atOnce ? 0 : shortestStopSeconds },
         order,
         signal,
       );
@@ -81,7 +81,7 @@ export class ContainerKiller {
   async #kill(
     request: Omit<KillContainerRequest, "graceSeconds">,
     why: string | undefined,
-    deadline: number,
+    { deadline, shortestSeconds }: { readonly deadline: number; readonly shortestSeconds: number },
     order: TerminationOrder | undefined,
     signal: AbortSignal,
   ): Promise<void> {
@@ -104,7 +104,7 @@ export class ContainerKiller {
         await this.#withDeadline(deadline, signal, (until) => order.turnOf(container.name, until));
       // Rounded up: a hook that took a moment must not cost the container a whole second of its grace.
       const remainingSeconds = Math.ceil((deadline - clock.monotonic()) / 1000);
-      const timeout = BigInt(Math.max(remainingSeconds, shortestStopSeconds));
+      const timeout = BigInt(Math.max(remainingSeconds, shortestSeconds));
       await ignoreMissing(runtime.stopContainer({ containerId: container.id, timeout }, { signal }));
       span.end();
     } catch (error) {
@@ -177,6 +177,8 @@ export interface KillPodRequest {
   readonly observed: ObservedPod;
   /** On the scale of the clock that is never set: grace neither grows nor shrinks when the time of day does. */
   readonly deadline: number;
+  /** Nobody is asked to end: no hook, no SIGTERM. */
+  readonly atOnce?: boolean;
   /** For those who ask the ledger why it stopped. */
   readonly why: string;
   readonly preStopDone: Set<string>;

@@ -8,4 +8,5 @@ export { PodWorkers } from "./pod-workers.ts";
 export type { WorkerMetrics } from "./ports.ts";
 export { hasWhatWasPromised, Resizer, type ResizerPorts } from "./resizer.ts";
 export { startSlotsFor } from "./start-slots.ts";
+export { takeOffInTime } from "./take-off.ts";
 export { WorkerTable } from "./worker-table.ts";

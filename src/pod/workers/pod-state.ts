@@ -26,6 +26,7 @@ export interface Running {
 
 export interface Terminating extends Unwanted, Amended {
   readonly step: "terminating";
+  /** At least 1, or 0: what runs is killed at once. */
   readonly graceSeconds: number;
   /** When, by the clock that is never set, the grace ends; fixed when stopping begins, only ever moved forward in time. */
   readonly killDeadline: number | undefined;
@@ -86,6 +87,8 @@ export type PodStateEvent =
 export interface TerminateRequest {
   readonly cause: TerminationCause;
   readonly graceSeconds: number;
+  /** The node can't wait: nobody is asked to end, everything is killed. */
+  readonly atOnce?: boolean | undefined;
   readonly amendStatus?: AmendStatus | undefined;
 }
 
@@ -125,10 +128,10 @@ function afterRunning(state: Running, event: PodStateEvent): PodState {
     case "deadlineSet":
       return { ...state, deadlineTimer: event.timer };
     case "terminate":
-      return terminating({ ...event, graceSeconds: atLeastOneSecond(event.graceSeconds) });
+      return terminating({ ...event, graceSeconds: graceOf(event) });
     case "ended":
       return {
-        ...terminating({ ...event, graceSeconds: atLeastOneSecond(event.graceSeconds) }),
+        ...terminating({ ...event, graceSeconds: graceOf(event) }),
         isPastDeadline: event.isPastDeadline,
       };
     default:
@@ -205,11 +208,11 @@ function terminating({ cause, graceSeconds, amendStatus }: TerminateRequest): Te
 /** A later request may shorten the wait, never lengthen it. */
 function sooner(state: Terminating, request: TerminateRequest & { readonly now: number }): Terminating {
   const { killDeadline } = state;
-  const until = request.now + request.graceSeconds * 1000;
+  const until = request.now + (request.atOnce ? 0 : request.graceSeconds * 1000);
   return {
     ...state,
     cause: strongerCause(state.cause, request.cause),
-    graceSeconds: Math.min(state.graceSeconds, atLeastOneSecond(request.graceSeconds)),
+    graceSeconds: Math.min(state.graceSeconds, graceOf(request)),
     amendStatus: request.amendStatus ?? state.amendStatus,
     killDeadline: killDeadline === undefined ? undefined : Math.min(killDeadline, until),
   };
@@ -226,6 +229,6 @@ function strongerCause(present: TerminationCause, requested: TerminationCause): 
   return causeStrength[requested] > causeStrength[present] ? requested : present;
 }
 
-function atLeastOneSecond(graceSeconds: number): number {
-  return Math.max(1, graceSeconds);
+function graceOf({ graceSeconds, atOnce }: TerminateRequest): number {
+  return atOnce ? 0 : Math.max(1, graceSeconds);
 }

@@ -159,6 +159,7 @@ export interface KillerPort {
       readonly pod: IdentifiedPod | undefined;
       readonly observed: ObservedPod;
       readonly deadline: number;
+      readonly atOnce?: boolean;
       readonly why: string;
       readonly preStopDone: Set<string>;
     },

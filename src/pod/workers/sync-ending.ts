@@ -26,7 +26,8 @@ export async function syncTerminating(
   const now = ports.clock.monotonic();
   move(worker, { type: "stopping", now });
   const why = `its pod ends: ${present.cause}`;
-  await kill(worker, { pod: known?.pod, observed, deadline: killDeadlineOf(present, now), why }, ports, signal);
+  const deadline = killDeadlineOf(present, now);
+  await kill(worker, { pod: known?.pod, observed, deadline, atOnce: present.graceSeconds === 0, why }, ports, signal);
   const after = await ports.observer.inspect(uid, signal);
   const running = after.containers.filter((container) => container.state === "running");
   if (running.length > 0) {

@@ -2,7 +2,12 @@ import { formatDuration } from "../../base/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
 import { durationOf } from "../text/duration-text.ts";
-import { evictionSignals, parseEvictionThreshold, parseMinimumReclaim } from "../text/eviction-text.ts";
+import {
+  evictionSignals,
+  isEvictionSignal,
+  parseEvictionThreshold,
+  parseMinimumReclaim,
+} from "../text/eviction-text.ts";
 import { TextError } from "../text/go-text.ts";
 import { type RuleContext, shown, words } from "./rule-context.ts";
 
@@ -30,7 +35,7 @@ type EvictionMap = "evictionHard" | "evictionSoft" | "evictionSoftGracePeriod" |
 function checkMap({ config, invalid }: RuleContext, path: EvictionMap, parse: (text: string) => unknown): void {
   for (const [signal, text] of Object.entries(config[path])) {
     const field = keyPath(path, signal);
-    if (!evictionSignals.includes(signal)) {
+    if (!isEvictionSignal(signal)) {
       invalid(
         field,
         `${label(path)}: unsupported eviction signal ${signal}, must be one of: ${words(evictionSignals)}`,

@@ -1,7 +1,7 @@
 import { type Nano, tryParseQuantity } from "../../model/index.ts";
 import { parseDecimal, TextError } from "./go-text.ts";
 
-export const evictionSignals: readonly string[] = [
+export const evictionSignals = [
   "memory.available",
   "nodefs.available",
   "nodefs.inodesFree",
@@ -11,7 +11,13 @@ export const evictionSignals: readonly string[] = [
   "containerfs.inodesFree",
   "allocatableMemory.available",
   "pid.available",
-];
+] as const;
+
+export type EvictionSignal = (typeof evictionSignals)[number];
+
+export function isEvictionSignal(text: string): text is EvictionSignal {
+  return evictionSignals.some((signal) => signal === text);
+}
 
 /** A threshold or a minimum to reclaim: an amount, or a share of the capacity (0.1 for 10%). */
 export type EvictionAmount = { readonly quantity: Nano } | { readonly fraction: number };

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { WholeAgent } from "../../test/support/whole-agent.ts";
+import { resources } from "../connections/kube/index.ts";
+import { podCgroup } from "../ground/model/index.ts";
+
+const gibibyte = 2 ** 30;
+const naming = { driver: "cgroupfs", root: "/", perQos: true } as const;
+
+/** What the cgroup of a pod holds, besides that the machine uses it. */
+function use(whole: WholeAgent, name: string, bytes: number): void {
+  const uid = whole.pod(name)?.metadata?.uid ?? "";
+  whole.pressure.workingSets.set(podCgroup(naming, "BestEffort", uid), bytes);
+}
+
+function condition(whole: WholeAgent, type: string): string | undefined {
+  const node = whole.api.object(resources.nodes, { name: "node-1" });
+  return node?.status?.conditions?.find((each) => each.type === type)?.status;
+}
+
+test("memory runs short: a pod is evicted, the Node says so at once, and no pod without a request is taken", async () => {
+  await using whole = await WholeAgent.start();
+  for (const name of ["greedy", "modest"]) whole.create(name);
+  await whole.until("both run", () => whole.running().length === 2);
+  use(whole, "greedy", 8 * gibibyte);
+  use(whole, "modest", 1000);
+  whole.pressure.workingSets.set("/", 16 * gibibyte - 50 * 2 ** 20);
+  for (const alarm of whole.pressure.alarms) alarm();
+  await whole.advance(500);
+  assert.equal(condition(whole, "MemoryPressure"), "True");
+  whole.pressure.workingSets.set("/", 8 * gibibyte);
+  await whole.advance(10_000);
+  const { status } = whole.pod("greedy") ?? {};
+  // Its container ended well when it was asked to.
+  assert.deepEqual([status?.phase, status?.reason], ["Succeeded", "Evicted"]);
+  assert.match(
+    status?.message ?? "",
+    /^The node was low on resource: memory\. Threshold quantity: 100Mi, available: 50Mi\. /,
+  );
+  assert.equal(status?.conditions?.find(({ type }) => type === "DisruptionTarget")?.reason, "TerminationByKubelet");
+  assert.equal(whole.pod("modest")?.status?.phase, "Running");
+  whole.create("late");
+  await whole.advance(5_000);
+  assert.equal(whole.pod("late")?.status?.message, "Pod was rejected: The node had condition: [MemoryPressure]. ");
+  await whole.advance(300_000);
+  assert.equal(condition(whole, "MemoryPressure"), "False");
+});

@@ -1,0 +1,34 @@
+import { type PodUid, uidOf } from "../../../ground/model/index.ts";
+import type { Deeds, EvictionStep } from "./planner.ts";
+
+/** What was done so far, once the step is under way. */
+export function deedsAfter(deeds: Deeds, step: EvictionStep, now: number): Deeds {
+  switch (step.type) {
+    case "rest":
+    case "wait":
+    case "stuck":
+      return deeds;
+    case "reclaim":
+      return { ...deeds, reclaimingSince: now };
+    case "hasten": {
+      const victims = new Map(deeds.victims);
+      for (const pod of step.pods) victims.set(uidOf(pod), { at: now, grace: step.grace });
+      return { ...deeds, victims };
+    }
+    case "evict": {
+      const victims = new Map(deeds.victims);
+      victims.set(uidOf(step.victim.pod), { at: now, grace: step.grace });
+      return { ...deeds, victims, lastVictimAt: now };
+    }
+  }
+}
+
+export function reclaimed(deeds: Deeds, now: number): Deeds {
+  return { ...deeds, reclaimingSince: undefined, lastReclaimAt: now };
+}
+
+/** Only who is still here is remembered. */
+export function deedsFor(deeds: Deeds, isHere: (uid: PodUid) => boolean): Deeds {
+  if ([...deeds.victims.keys()].every(isHere)) return deeds;
+  return { ...deeds, victims: new Map([...deeds.victims].filter(([uid]) => isHere(uid))) };
+}

@@ -1,0 +1,196 @@
+import type { EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
+import { type PodUid, uidOf } from "../../../ground/model/index.ts";
+import { deedsAfter, reclaimed } from "./deeds.ts";
+import { pressedPaceMs } from "./pace.ts";
+import {
+  type Deeds,
+  type EvictionCandidate,
+  type EvictionGrace,
+  nextStep,
+  type Reclaim,
+  type Situation,
+} from "./planner.ts";
+import { lookAt, type PressureRecord } from "./pressure.ts";
+import type { RankKeys } from "./ranking.ts";
+import { type DiskLayout, type Observation, type Observations, signalFacts } from "./signals.ts";
+import { type Held, reliefFor } from "./usage.ts";
+
+/** What a forecast starts from. */
+export interface EvictionSituation extends Situation {
+  readonly record: PressureRecord;
+  readonly thresholds: readonly EvictionThreshold[];
+  readonly transitionMs: number;
+}
+
+export interface ForecastEviction {
+  readonly victim: EvictionCandidate;
+  readonly threshold: EvictionThreshold;
+  readonly keys: RankKeys;
+  readonly grace: EvictionGrace;
+  /** undefined: nobody knows. */
+  readonly frees: number | undefined;
+  /** From now. */
+  readonly inMs: number;
+}
+
+export interface Forecast {
+  /** What would be removed first. */
+  readonly reclaims: ReadonlySet<Reclaim>;
+  readonly evictions: readonly ForecastEviction[];
+  readonly outcome: "nothing to do" | "enough" | "nothing left that may go";
+}
+
+/**
+ * What would be done if nobody took or gave back anything but those who are taken off: the real planner, step by step, on
+ * a node that does as it is told.
+ */
+export function foresee(start: EvictionSituation, reclaimable: ReadonlyMap<Reclaim, Held>): Forecast {
+  const world = new ForeseenNode(start, reclaimable);
+  const reclaims = new Set<Reclaim>();
+  const evictions: ForecastEviction[] = [];
+  // Each pod goes, is hastened and is waited for so often at most; whatever is left over is a defect that must not hang.
+  const mostSteps = 100 + start.candidates.length * 50;
+  for (let count = 0; count < mostSteps; count++) {
+    const situation = world.look();
+    const step = nextStep(situation);
+    switch (step.type) {
+      case "rest": {
+        const graceEndsAt = world.nextGraceEnd(situation);
+        if (graceEndsAt === undefined) {
+          const isIdle = evictions.length === 0 && reclaims.size === 0;
+          return { reclaims, evictions, outcome: isIdle ? "nothing to do" : "enough" };
+        }
+        world.waitUntil(graceEndsAt);
+        break;
+      }
+      case "stuck":
+        return { reclaims, evictions, outcome: "nothing left that may go" };
+      case "wait":
+        world.wait();
+        break;
+      case "reclaim":
+        for (const means of step.means) reclaims.add(means);
+        world.reclaim(step.means);
+        break;
+      case "hasten":
+        world.note(step);
+        world.stop(
+          step.pods.map((pod) => uidOf(pod)),
+          step.grace,
+        );
+        break;
+      case "evict": {
+        const { victim, threshold, keys, grace } = step;
+        const frees = victim.use && reliefFor(threshold.signal, victim.use, start.layout);
+        evictions.push({ victim, threshold, keys, grace, frees, inMs: situation.now - start.now });
+        world.note(step);
+        world.stop([uidOf(victim.pod)], grace);
+      }
+    }
+  }
+  return { reclaims, evictions, outcome: "nothing left that may go" };
+}
+
+const waitMs = 1_000;
+
+class ForeseenNode {
+  readonly #start: EvictionSituation;
+  readonly #reclaimable: Map<Reclaim, Held>;
+  #now: number;
+  #record: PressureRecord;
+  #deeds: Deeds;
+  #observations: Observations;
+  #candidates: readonly EvictionCandidate[];
+
+  constructor(start: EvictionSituation, reclaimable: ReadonlyMap<Reclaim, Held>) {
+    this.#start = start;
+    this.#reclaimable = new Map(reclaimable);
+    this.#now = start.now;
+    this.#record = start.record;
+    this.#deeds = start.deeds;
+    this.#observations = start.observations;
+    this.#candidates = start.candidates;
+  }
+
+  look(): Situation {
+    const look = lookAt(this.#record, this.#observations, this.#start, this.#now);
+    this.#record = look.record;
+    return {
+      ...this.#start,
+      now: this.#now,
+      look,
+      observations: this.#observations,
+      deeds: this.#deeds,
+      candidates: this.#candidates,
+    };
+  }
+
+  note(step: Parameters<typeof deedsAfter>[1]): void {
+    this.#deeds = deedsAfter(this.#deeds, step, this.#now);
+  }
+
+  /** When a soft threshold that is met has been met for long enough. */
+  nextGraceEnd({ look }: Situation): number | undefined {
+    const ends = [...look.record.metSince]
+      .map(([{ graceMs }, since]) => since + graceMs)
+      .filter((at) => at > this.#now);
+    return ends.length === 0 ? undefined : Math.min(...ends);
+  }
+
+  /** Until the next of those who are leaving has left. */
+  wait(): void {
+    const ends = this.#candidates.flatMap(({ life }) => (life.step === "stopping" ? [life.killAt ?? this.#now] : []));
+    this.waitUntil(Math.max(this.#now + 1, ends.length === 0 ? this.#now + waitMs : Math.min(...ends)));
+  }
+
+  waitUntil(moment: number): void {
+    this.#now = moment;
+    const gone = this.#candidates.filter(({ life }) => life.step === "stopping" && (life.killAt ?? 0) <= moment);
+    for (const candidate of gone) this.#leave(candidate);
+    this.#candidates = this.#candidates.filter((candidate) => !gone.includes(candidate));
+  }
+
+  /** And looks again soon. */
+  stop(uids: readonly PodUid[], grace: EvictionGrace): void {
+    const killAt = this.#now + (grace === "at once" ? 0 : grace * 1000);
+    this.#candidates = this.#candidates.map((candidate) =>
+      uids.includes(uidOf(candidate.pod))
+        ? { ...candidate, life: { step: "stopping", killAt, isAtOnce: grace === "at once" } }
+        : candidate,
+    );
+    this.waitUntil(this.#now + pressedPaceMs);
+  }
+
+  reclaim(means: readonly Reclaim[]): void {
+    for (const each of means) {
+      const held = this.#reclaimable.get(each);
+      this.#reclaimable.delete(each);
+      if (held !== undefined) this.#give((signal) => reclaimRelief(signal, each, held, this.#start.layout));
+    }
+    this.#deeds = reclaimed(this.#deeds, this.#now);
+  }
+
+  #leave({ use }: EvictionCandidate): void {
+    if (use !== undefined) this.#give((signal) => reliefFor(signal, use, this.#start.layout) ?? 0);
+  }
+
+  #give(amountOf: (signal: EvictionSignal) => number): void {
+    this.#observations = new Map(
+      [...this.#observations].map(([signal, observed]): readonly [EvictionSignal, Observation] => [
+        signal,
+        { ...observed, available: observed.available + amountOf(signal) },
+      ]),
+    );
+  }
+}
+
+/** How much more there is of it when these have been removed. */
+function reclaimRelief(signal: EvictionSignal, means: Reclaim, held: Held, layout: DiskLayout): number {
+  if (signalFacts[signal].condition !== "DiskPressure") return 0;
+  const isThere = {
+    "one disk for all": true,
+    "images apart": !signal.startsWith("nodefs."),
+    "containers apart": signal.startsWith("imagefs.") === (means === "images"),
+  }[layout];
+  return isThere ? held[signalFacts[signal].resource === "inodes" ? "inodes" : "bytes"] : 0;
+}

@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { EvictionWorld, type WorldPod } from "../../../../test/support/eviction-world.ts";
+import { testContainer, testPod } from "../../../../test/support/pods.ts";
+import { seededRandom } from "../../../../test/support/seeded-random.ts";
+import { never } from "../../../ground/base/index.ts";
+import type { EvictionSettings, EvictionThreshold } from "../../../ground/config/index.ts";
+import { parseQuantity } from "../../../ground/model/index.ts";
+import { foresee } from "../plan/forecast.ts";
+import type { DiskLayout } from "../plan/signals.ts";
+import { wantedAmount } from "../plan/thresholds.ts";
+import { type DiskUse, nothingHeld } from "../plan/usage.ts";
+
+const settings = (...thresholds: EvictionThreshold[]): EvictionSettings => ({
+  thresholds,
+  maxPodGraceSeconds: 5,
+  transitionMs: 300_000,
+});
+const threshold = (
+  signal: EvictionThreshold["signal"],
+  amount: number,
+  more: Partial<EvictionThreshold> = {},
+): EvictionThreshold => ({
+  signal,
+  amount: { quantity: parseQuantity(String(amount)) },
+  format: "decimal",
+  graceMs: 0,
+  minReclaim: undefined,
+  ...more,
+});
+const noDisk: DiskUse = { layers: nothingHeld, logs: nothingHeld, ownVolumes: nothingHeld, hostVolumes: nothingHeld };
+
+function worldPod(name: string, more: Partial<WorldPod> & { priority?: number; request?: number } = {}): WorldPod {
+  const { priority = 0, request = 0, ...rest } = more;
+  const resources = { requests: { memory: String(request), "ephemeral-storage": String(request) } };
+  return {
+    pod: testPod({ priority, containers: [testContainer("main", { resources })] }, { name, uid: name }),
+    memoryBytes: 0,
+    tasks: 0,
+    disk: noDisk,
+    life: { step: "running" },
+    exemption: undefined,
+    isUnkillable: false,
+    isUnmeasurable: false,
+    ...rest,
+  };
+}
+
+const hard = settings(threshold("memory.available", 1000));
+
+test("a pod goes within a moment of memory getting short, and the condition stays five minutes", async () => {
+  await using world = new EvictionWorld(hard);
+  world.pods.push(worldPod("small", { memoryBytes: 100 }), worldPod("big", { memoryBytes: 5000 }));
+  world.start();
+  await world.clock.advance(20_000);
+  assert.deepEqual([world.evicted, world.conditions], [[], []]);
+  world.others.memory = 10_500;
+  await world.clock.advance(250);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["big"],
+  );
+  assert.deepEqual(world.events, ["EvictionThresholdMet Attempting to reclaim memory"]);
+  assert.match(world.evicted[0]?.message ?? "", /^The node was low on resource: memory\. Threshold quantity: 1k, /);
+  await world.clock.advance(299_000);
+  assert.deepEqual(world.conditions, ["MemoryPressure"]);
+  await world.clock.advance(5_000);
+  assert.deepEqual(world.conditions, ["MemoryPressure", ""]);
+  assert.equal(world.evicted.length, 1);
+});
+
+test("no flapping: usage that swings about the threshold makes one condition and one event", async () => {
+  await using world = new EvictionWorld(hard);
+  world.start();
+  for (let swing = 0; swing < 50; swing++) {
+    world.others.memory = swing % 2 === 0 ? 15_500 : 15_000;
+    await world.clock.advance(10_000);
+  }
+  assert.deepEqual(world.conditions, ["MemoryPressure"]);
+});
+
+test("a victim that can't be killed holds up the next one for seconds, not for half a minute", async () => {
+  await using world = new EvictionWorld(hard);
+  world.pods.push(worldPod("stuck", { memoryBytes: 9000, isUnkillable: true }), worldPod("next", { memoryBytes: 900 }));
+  world.others.memory = 6_000;
+  world.start();
+  await world.clock.advance(5_000);
+  assert.equal(world.evicted.length, 1);
+  await world.clock.advance(2_500);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["stuck", "next"],
+  );
+});
+
+test("somebody who eats all there is gets no time: what was polite becomes sudden", async () => {
+  await using world = new EvictionWorld(hard);
+  const eater = worldPod("eater", { memoryBytes: 1000 });
+  world.pods.push(eater);
+  world.others.memory = 14_000;
+  world.start();
+  await world.clock.advance(1_000);
+  // 1000 a second, with 1000 to be left.
+  for (let step = 0; step < 20 && world.pods.length > 0; step++) {
+    eater.memoryBytes += 100;
+    await world.clock.advance(100);
+  }
+  assert.equal(world.pods.length, 0);
+  assert.equal(world.evicted[0]?.grace, "at once");
+});
+
+test("far from every threshold, hardly anybody looks", async () => {
+  await using world = new EvictionWorld(settings(threshold("pid.available", 100)));
+  world.capacity.tasks = 1_000_000;
+  world.start();
+  await world.clock.advance(600_000);
+  assert.ok(world.looks <= 61, `${world.looks} looks in ten minutes`);
+});
+
+test("what nobody needs goes before any pod, and may be enough", async () => {
+  const reclaimable = new Map([["images", { bytes: 60_000, inodes: 0 }]] as const);
+  await using world = new EvictionWorld(settings(threshold("nodefs.available", 50_000)), { reclaimable });
+  world.pods.push(worldPod("a", { disk: { ...noDisk, ownVolumes: { bytes: 100, inodes: 1 } } }));
+  world.start();
+  await world.clock.advance(60_000);
+  assert.deepEqual([world.evicted, world.reclaimable.size, world.conditions], [[], 0, ["DiskPressure"]]);
+});
+
+const layouts: readonly DiskLayout[] = ["one disk for all", "images apart"];
+
+interface Made {
+  readonly settings: EvictionSettings;
+  readonly layout: DiskLayout;
+  readonly pods: readonly WorldPod[];
+  readonly images: number;
+}
+
+/** Random numbers come from a seed, so that fast-check can shrink them and a failure can be repeated. */
+function make(random: () => number): Made {
+  const upTo = (most: number): number => Math.floor(random() * most);
+  const held = (most: number) => ({ bytes: upTo(most), inodes: upTo(most / 50) });
+  const signals = [
+    "memory.available",
+    "pid.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+  ] as const;
+  const thresholds = signals.flatMap((signal) => {
+    if (random() < 0.4) return [];
+    const most =
+      signal === "memory.available"
+        ? 4_000
+        : signal.endsWith("inodesFree") || signal === "pid.available"
+          ? 2_000
+          : 30_000;
+    const minReclaim = random() < 0.3 ? { quantity: parseQuantity(String(upTo(most / 4))) } : undefined;
+    return [threshold(signal, 1 + upTo(most), { minReclaim, graceMs: random() < 0.3 ? 1 + upTo(60_000) : 0 })];
+  });
+  const pods = Array.from({ length: upTo(12) }, (_, index) =>
+    worldPod(`pod-${index}`, {
+      priority: [0, 0, 100, -5][upTo(4)] ?? 0,
+      request: upTo(2_000),
+      memoryBytes: upTo(3_000),
+      tasks: upTo(1_500),
+      disk: { layers: held(8_000), logs: held(2_000), ownVolumes: held(8_000), hostVolumes: held(1_000) },
+      exemption: random() < 0.25 ? "critical" : undefined,
+      isUnmeasurable: random() < 0.1,
+    }),
+  );
+  const layout = layouts[upTo(2)] ?? "one disk for all";
+  return { settings: settings(...thresholds), layout, pods, images: upTo(20_000) };
+}
+
+function worldOf({ settings: of, layout, pods, images }: Made): EvictionWorld {
+  const reclaimable = new Map([["images", { bytes: images, inodes: 0 }]] as const);
+  const world = new EvictionWorld(of, { layout, reclaimable });
+  world.pods.push(...pods);
+  return world;
+}
+
+test("whatever presses, the node ends with enough or with nothing left that may go, and takes nobody needlessly", async () => {
+  const swing = fc.record({
+    memory: fc.integer({ min: 0, max: 16_000 }),
+    tasks: fc.integer({ min: 0, max: 9_900 }),
+    bytes: fc.integer({ min: 0, max: 90_000 }),
+    inodes: fc.integer({ min: 0, max: 9_000 }),
+    ms: fc.integer({ min: 10, max: 90_000 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.nat(), fc.array(swing, { maxLength: 6 }), async (seed, swings) => {
+      const made = make(seededRandom(seed));
+      await using world = worldOf(made);
+      const critical = made.pods.filter(({ exemption }) => exemption !== undefined).map(({ pod }) => pod.metadata.name);
+      world.start();
+      for (const { memory, tasks, bytes, inodes, ms } of swings) {
+        Object.assign(world.others, { memory, tasks, nodefs: { bytes, inodes } });
+        await world.clock.advance(ms);
+      }
+      await world.clock.advance(5 * 60_000);
+      const names = world.evicted.map(({ name }) => name);
+      assert.deepEqual(world.needless, [], "victims that nobody needed");
+      assert.equal(new Set(names).size, names.length, "nobody goes twice");
+      assert.ok(!names.some((name) => critical.includes(name)), "nobody goes who must stay");
+      const mayGo = world.pods.filter(({ exemption }) => exemption === undefined);
+      const seen = world.observations();
+      const short = made.settings.thresholds.filter((each) => {
+        const observed = seen.get(each.signal);
+        return observed !== undefined && observed.available < wantedAmount(each, observed);
+      });
+      assert.ok(mayGo.length === 0 || short.length === 0, `short of ${short.map(({ signal }) => signal)}`);
+    }),
+    { numRuns: 40, seed: 20_261_117 },
+  );
+});
+
+test("in 100 situations, the dry run names the same victims in the same order as the real one takes", async () => {
+  let victims = 0;
+  for (let seed = 1; seed <= 100; seed++) {
+    const random = seededRandom(seed);
+    const drawn = make(random);
+    // What nobody can measure nobody can foresee.
+    const made = { ...drawn, pods: drawn.pods.map((pod) => ({ ...pod, isUnmeasurable: false })) };
+    const others = {
+      memory: random() * 16_000,
+      tasks: random() * 9_000,
+      nodefs: { bytes: random() * 90_000, inodes: random() * 9_000 },
+    };
+    const press = (world: EvictionWorld): EvictionWorld => {
+      Object.assign(world.others, others);
+      return world;
+    };
+    await using dry = press(worldOf({ ...made, pods: structuredClone(made.pods) }));
+    const start = await dry.manager.situation(new Map(), never);
+    const foreseen = foresee(start, new Map(dry.reclaimable));
+    assert.deepEqual(dry.evicted, [], "a dry run does nothing");
+    await using real = press(worldOf(made));
+    real.start();
+    await real.clock.advance(5 * 60_000);
+    const took = real.evicted.map(({ name, grace }) => `${name} ${grace}`);
+    assert.deepEqual(
+      foreseen.evictions.map(({ victim, grace }) => `${victim.pod.metadata.name} ${grace}`),
+      took,
+      `seed ${seed}`,
+    );
+    victims += took.length;
+    const isShort = made.settings.thresholds.some((each) => {
+      const observed = real.observations().get(each.signal);
+      return observed !== undefined && observed.available < wantedAmount(each, observed);
+    });
+    if (foreseen.outcome === "enough") assert.equal(isShort, false, `seed ${seed}`);
+  }
+  assert.ok(victims > 100, `only ${victims} victims in all`);
+});

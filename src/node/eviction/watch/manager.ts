@@ -1,0 +1,325 @@
+import {
+  type Clock,
+  isAbort,
+  type Logger,
+  messageOf,
+  Pause,
+  TaskScope,
+  withDeadline,
+} from "../../../ground/base/index.ts";
+import type { EvictionSettings, EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
+import {
+  describePod,
+  type IdentifiedPod,
+  type PodUid,
+  type RecordNodeEvent,
+  uidOf,
+} from "../../../ground/model/index.ts";
+import type { Eviction } from "../evict.ts";
+import { deedsAfter, deedsFor, reclaimed } from "../plan/deeds.ts";
+import type { EvictionSituation } from "../plan/forecast.ts";
+import { evictionWords } from "../plan/message.ts";
+import { nextLookMs } from "../plan/pace.ts";
+import {
+  type Deeds,
+  type EvictionCandidate,
+  type EvictionGrace,
+  type EvictionStep,
+  nextStep,
+  noDeeds,
+  type Reclaim,
+  type Situation,
+} from "../plan/planner.ts";
+import { type Look, lookAt, noPressure, type PressureRecord } from "../plan/pressure.ts";
+import { amountText, type Observations, type PressureCondition, signalFacts } from "../plan/signals.ts";
+import { withContainerThresholds } from "../plan/thresholds.ts";
+import type { ContainerUse, PodUse } from "../plan/usage.ts";
+import type { DiskUses } from "./disk-uses.ts";
+import type { MemoryAlarms } from "./memory-alarms.ts";
+import type { Reading } from "./signal-reader.ts";
+
+export interface EvictionPorts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly read: (signal: AbortSignal) => Promise<Reading>;
+  readonly alarms: Pick<MemoryAlarms, "follow" | "close">;
+  readonly alarmPath: Parameters<MemoryAlarms["follow"]>[2];
+  /** Pods that run or are about to end, without what they use. */
+  readonly pods: () => readonly Omit<EvictionCandidate, "use">[];
+  readonly meter: {
+    refresh(signal: AbortSignal): Promise<void>;
+    use(pod: IdentifiedPod): PodUse | undefined;
+    containers(pod: IdentifiedPod): readonly ContainerUse[];
+    forgetAllBut(uids: ReadonlySet<PodUid>): void;
+  };
+  readonly disks: DiskUses;
+  /** Removes what nobody would miss; may take long. */
+  readonly reclaim: (means: Reclaim, signal: AbortSignal) => Promise<void>;
+  /** Ends a pod for good. */
+  readonly evict: (pod: IdentifiedPod, eviction: Eviction) => void;
+  /** A pod that ends anyway ends sooner. */
+  readonly hasten: (pod: IdentifiedPod, grace: EvictionGrace) => void;
+  readonly recordNodeEvent: RecordNodeEvent;
+  readonly onConditions: (conditions: readonly PressureCondition[]) => void;
+  /** How old the figures were by which a pod was chosen. */
+  readonly onStatsAge: (signal: string, ageMs: number) => void;
+}
+
+const reclaimWithinMs = 120_000;
+/** What pods have on disk is measured anew for a decision after that. */
+const diskUseGoodMs = 10_000;
+const retryMs = 1_000;
+const shortestRestMs = 20;
+
+/**
+ * Keeps the node from running out of memory, disk or processes: looks as often as it has to, tells which conditions the
+ * node is in, and takes off pods when nothing else helps. What to do is decided by `nextStep`; here it is done. Nothing
+ * here waits for a pod, a disk or the runtime, so that whoever is slow holds up no decision about others.
+ */
+export class EvictionManager {
+  readonly #settings: EvictionSettings;
+  readonly #ports: EvictionPorts;
+  readonly #pause: Pause;
+  #record: PressureRecord = noPressure;
+  #deeds: Deeds = noDeeds;
+  #conditions: readonly PressureCondition[] = [];
+  #layout: Reading["layout"];
+  #thresholds: readonly EvictionThreshold[];
+  #isStuck = false;
+  #isLookWanted = false;
+
+  constructor(settings: EvictionSettings, ports: EvictionPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
+    this.#pause = new Pause(ports.clock);
+    this.#thresholds = withoutDisks(settings.thresholds);
+  }
+
+  /** The pressure that the node is under, in the words of its conditions. */
+  get conditions(): readonly PressureCondition[] {
+    return this.#conditions;
+  }
+
+  /** Something may have got short. Also heard while a look is under way, which may have come too early for it. */
+  readonly lookNow = (): void => {
+    this.#isLookWanted = true;
+    this.#pause.cutShort();
+  };
+
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.#settings.thresholds.length === 0) return;
+    const { clock } = this.#ports;
+    await using scope = new TaskScope(signal);
+    try {
+      for (;;) {
+        this.#isLookWanted = false;
+        const nextMs = await this.#round(scope, signal);
+        // However often the kernel has something to tell.
+        await clock.sleep(shortestRestMs, signal);
+        if (!this.#isLookWanted) await this.#pause.wait(nextMs - shortestRestMs, signal);
+      }
+    } finally {
+      this.#ports.alarms.close();
+    }
+  }
+
+  /**
+   * Everything that decisions depend on, as it is now, or as it would be with so much available: for those who want to know
+   * what would be decided. Nothing is done, and nothing remembered.
+   */
+  async situation(pretended: ReadonlyMap<EvictionSignal, number>, signal: AbortSignal): Promise<EvictionSituation> {
+    const { read, clock, meter, disks, pods } = this.#ports;
+    const reading = await read(signal);
+    this.#adopt(reading.layout);
+    const observations = pretending(reading.observations, pretended);
+    const look = lookAt(this.#record, observations, this.#lookSettings(), clock.monotonic());
+    await meter.refresh(signal);
+    if ([...look.record.metSince.keys()].some(isAboutDisk)) {
+      await disks.measure(
+        pods().map(({ pod }) => pod),
+        signal,
+      );
+    }
+    const now = clock.monotonic();
+    return { ...this.#situation(look, observations, now), ...this.#lookSettings(), record: this.#record };
+  }
+
+  /** Returns after how many milliseconds to look again. */
+  async #round(scope: TaskScope, signal: AbortSignal): Promise<number> {
+    try {
+      return await this.#lookAndAct(scope, signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#ports.log.error("Could not look after the node's resources", error);
+      return retryMs;
+    }
+  }
+
+  async #lookAndAct(scope: TaskScope, signal: AbortSignal): Promise<number> {
+    const { clock, read, alarms, alarmPath, meter } = this.#ports;
+    const reading = await read(signal);
+    this.#adopt(reading.layout);
+    const now = clock.monotonic();
+    const look = lookAt(this.#record, reading.observations, this.#lookSettings(), now);
+    this.#record = look.record;
+    this.#tell(look.conditions);
+    let step: EvictionStep = { type: "rest" };
+    if (look.acting.length > 0) {
+      await meter.refresh(signal);
+      step = this.#act(this.#situation(look, reading.observations, now), scope);
+    }
+    this.#noteStuck(step);
+    await alarms.follow(reading, this.#thresholds, alarmPath, now);
+    return nextLookMs(look, step, { thresholds: this.#thresholds, observations: reading.observations }, now);
+  }
+
+  #lookSettings() {
+    return { thresholds: this.#thresholds, transitionMs: this.#settings.transitionMs };
+  }
+
+  /** Thresholds are about disks, and which disk holds what is known once the runtime has said so. */
+  #adopt(layout: Reading["layout"]): void {
+    if (layout === undefined || layout === this.#layout) return;
+    this.#layout = layout;
+    this.#thresholds = withContainerThresholds(this.#settings.thresholds, layout);
+  }
+
+  #tell(conditions: readonly PressureCondition[]): void {
+    const before = this.#conditions;
+    if (conditions.length === before.length && conditions.every((each) => before.includes(each))) return;
+    this.#conditions = conditions;
+    this.#ports.log.info("The pressure on the node has changed", { conditions: conditions.join(" ") || "none" });
+    this.#ports.onConditions(conditions);
+  }
+
+  #situation(look: Look, observations: Observations, now: number): Situation {
+    const { pods, meter, disks } = this.#ports;
+    const present = pods();
+    const uids = new Set(present.map(({ pod }) => uidOf(pod)));
+    this.#deeds = deedsFor(this.#deeds, (uid) => uids.has(uid));
+    meter.forgetAllBut(uids);
+    const candidates = present.map((candidate) => {
+      const use = meter.use(candidate.pod);
+      const measured = disks.of(uidOf(candidate.pod));
+      return { ...candidate, use: use && { ...use, disk: measured?.disk } };
+    });
+    return {
+      now,
+      look,
+      observations,
+      layout: this.#layout ?? "one disk for all",
+      deeds: this.#deeds,
+      candidates,
+      maxPodGraceSeconds: this.#settings.maxPodGraceSeconds,
+    };
+  }
+
+  #act(situation: Situation, scope: TaskScope): EvictionStep {
+    const step = nextStep(situation);
+    if (step.type === "evict" && isAboutDisk(step.threshold) && !this.#areDiskUsesGood(situation)) {
+      this.#measureDisks(situation.candidates, scope);
+      return { type: "wait", threshold: step.threshold };
+    }
+    this.#deeds = deedsAfter(this.#deeds, step, situation.now);
+    switch (step.type) {
+      case "rest":
+      case "wait":
+      case "stuck":
+        break;
+      case "reclaim":
+        this.#announce(step.threshold);
+        scope.spawn("reclaim", (signal) => this.#reclaim(step.means, signal));
+        break;
+      case "hasten":
+        for (const pod of step.pods) this.#ports.hasten(pod, step.grace);
+        break;
+      case "evict":
+        this.#evict(step, situation);
+    }
+    return step;
+  }
+
+  #areDiskUsesGood({ now, deeds }: Situation): boolean {
+    return this.#ports.disks.areNewerThan(Math.max(now - diskUseGoodMs, deeds.lastVictimAt ?? 0));
+  }
+
+  #measureDisks(candidates: readonly EvictionCandidate[], scope: TaskScope): void {
+    const { disks } = this.#ports;
+    if (disks.isUnderWay) return;
+    scope.spawn("what pods have on disk", async (signal) => {
+      await disks.measure(
+        candidates.map(({ pod }) => pod),
+        signal,
+      );
+      this.lookNow();
+    });
+  }
+
+  #announce({ signal }: EvictionThreshold): void {
+    const message = `Attempting to reclaim ${signalFacts[signal].resource}`;
+    this.#ports.recordNodeEvent({ type: "Warning", reason: "EvictionThresholdMet", message });
+  }
+
+  async #reclaim(means: readonly Reclaim[], signal: AbortSignal): Promise<void> {
+    const { clock, log, reclaim } = this.#ports;
+    for (const each of means) {
+      try {
+        const late = (): Error => new Error(`it took longer than ${reclaimWithinMs / 1000} s`);
+        await withDeadline(clock, reclaimWithinMs, late, signal, (bounded) => reclaim(each, bounded));
+      } catch (error) {
+        if (isAbort(error, signal)) throw error;
+        log.warn("Could not remove all that nobody needs", { what: each, reason: messageOf(error) });
+      }
+    }
+    this.#deeds = reclaimed(this.#deeds, clock.monotonic());
+    this.lookNow();
+  }
+
+  #evict({ threshold, victim, grace }: Extract<EvictionStep, { type: "evict" }>, situation: Situation): void {
+    const { log, meter, disks, clock, evict, onStatsAge } = this.#ports;
+    const { pod } = victim;
+    const { resource } = signalFacts[threshold.signal];
+    const inMemory = meter.containers(pod);
+    const onDisk = disks.of(uidOf(pod))?.containers ?? [];
+    const containers = resource === "memory" ? inMemory : onDisk;
+    const { look, observations } = situation;
+    const words = evictionWords(pod, victim.use && { ...victim.use, containers }, resource, {
+      acting: look.acting,
+      observations,
+    });
+    this.#announce(threshold);
+    for (const { signal } of look.acting) onStatsAge(signal, clock.monotonic() - situation.now);
+    log.info("Evicting a pod because the node runs short", {
+      pod: describePod(pod),
+      signal: threshold.signal,
+      available: amountText(observations.get(threshold.signal)?.available ?? 0, signalFacts[threshold.signal].format),
+      grace: grace === "at once" ? grace : `${grace}s`,
+    });
+    evict(pod, { signal: threshold.signal, ...words, grace, isDisruption: true });
+  }
+
+  /** Once, not with every look. */
+  #noteStuck(step: EvictionStep): void {
+    const isStuck = step.type === "stuck";
+    if (isStuck && !this.#isStuck) {
+      this.#ports.log.warn("The node runs short, and no pod may be taken off", { signal: step.threshold.signal });
+    }
+    this.#isStuck = isStuck;
+  }
+}
+
+function withoutDisks(thresholds: readonly EvictionThreshold[]): readonly EvictionThreshold[] {
+  return thresholds.filter((threshold) => !isAboutDisk(threshold));
+}
+
+function isAboutDisk({ signal }: EvictionThreshold): boolean {
+  return signalFacts[signal].condition === "DiskPressure";
+}
+
+function pretending(observations: Observations, pretended: ReadonlyMap<EvictionSignal, number>): Observations {
+  const mixed = new Map(observations);
+  for (const [signal, available] of pretended) {
+    mixed.set(signal, { available, capacity: observations.get(signal)?.capacity ?? available });
+  }
+  return mixed;
+}

@@ -16,7 +16,6 @@ import { AgentLoop, beginHighest, highestMb, type LoopFigures } from "./lib/agen
 import { startBadServer } from "./lib/bad-server.ts";
 import { type GoodFigures, GoodPods } from "./lib/good-pods.ts";
 import { type HostilePod, hostilePods } from "./lib/hostile-pods.ts";
-import { preferProcess } from "./lib/prefer-process.ts";
 import { load } from "./lib/process-cost.ts";
 import { quantile, rounded } from "./lib/statistics.ts";
 
@@ -82,13 +81,7 @@ using cri = Object.assign(
   new CriClient({ runtimeEndpoint: containerd.endpoint, requestTimeoutMs: 60_000 }, { clock: systemClock }),
   { [Symbol.dispose]: () => cri.close() },
 );
-// What is asked is what the agent makes of its time, not how much of it two processors leave to it: forty pods that come
-// and go keep them busy by their starts alone, in the runtime, its shims and runc, whoever asks for that. A process that
-// does nothing else, as the other client of the API server, hardly feels it, while whoever has something to do waits for
-// a processor at every turn of its event loop, dozens of times for a status. A node that is run well gives its agent a
-// share of the processors that pods and runtime can't take; here it goes first.
 const pid = cluster.agent.pid;
-preferProcess(pid);
 await using good = await GoodPods.start(goodCount, cluster, containerd, cri);
 await using scope = new TaskScope();
 scope.spawn("scrapes", scrapeOften);
@@ -197,10 +190,7 @@ async function measuredBeside(
       statusRatio: rounded(statusOverBare(beside) / quantile(calms.map(statusOverBare), 0.5), 2),
       growthMb: rounded(beside.highestMb - (calms[0]?.highestMb ?? 0)),
     };
-    if (cluster.agent.exitCode !== undefined) {
-      await cluster.agent.launch();
-      preferProcess(cluster.agent.pid);
-    }
+    if (cluster.agent.exitCode !== undefined) await cluster.agent.launch();
     const certain = judge(row, { ownP99Ms: p99LimitMs, ownMaxMs: standstillLimitMs, growthMb: mostMb });
     const maybeChance = judge(row, {
       startRatio: slowdownLimit,

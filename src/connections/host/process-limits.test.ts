@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getPriority, setPriority } from "node:os";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
@@ -33,3 +34,26 @@ test("limits that cannot be had are said once and do not stop the start", async 
   await scope.stop();
   assert.equal(clock.pendingTimers, 0);
 });
+
+const mayGoFirst = process.getuid?.() === 0;
+
+for (const [given, wanted] of [
+  [0, -10],
+  [5, 5],
+] as const) {
+  const skip = mayGoFirst ? false : "only root may go before others";
+  test(`a process of priority ${given} goes on with ${wanted}`, { skip }, async () => {
+    await using scope = new TaskScope();
+    const before = getPriority();
+    try {
+      setPriority(given);
+      await tuneOwnProcess(
+        { oomScoreAdj: 0, maxOpenFiles: 1_024 },
+        { clock: new FakeClock(), log: silentLogger, scope },
+      );
+      assert.equal(getPriority(), wanted);
+    } finally {
+      setPriority(before);
+    }
+  });
+}

@@ -1,3 +1,5 @@
+import { readdir } from "node:fs/promises";
+import { getPriority, setPriority } from "node:os";
 import { type Clock, explain, type Logger, type TaskScope } from "../../ground/base/index.ts";
 import { setOwnOomScore } from "./oom-score.ts";
 import { setOpenFileLimit } from "./open-files.ts";
@@ -7,6 +9,8 @@ export interface OwnProcessSettings {
   readonly maxOpenFiles: number;
 }
 
+/** As nice(2) has it. The agent takes hardly any time of a processor, but pods wait for what it has to do. */
+const ownPriority = -10;
 const oomScoreEveryMs = 5 * 60_000;
 
 /** Raises what this process may use and keeps the kernel from killing it first. What is not allowed is said once. */
@@ -19,6 +23,7 @@ export async function tuneOwnProcess(
   } catch (error) {
     log.error("Failed to set rlimit on max file handles", error);
   }
+  await goFirst(log);
   // Beside the start rather than in it: where it is not allowed, its second try would hold up the rest.
   scope.spawn("OOM score", async (signal) => {
     let lastProblem: string | undefined;
@@ -29,6 +34,20 @@ export async function tuneOwnProcess(
       await clock.sleep(oomScoreEveryMs, signal);
     }
   });
+}
+
+/**
+ * Lets this process have a processor before pods that want them all: one that waits 100 ms for it at every turn is late
+ * with every status and every probe. Whoever has given it another priority than the usual one knows better.
+ */
+async function goFirst(log: Logger): Promise<void> {
+  try {
+    if (getPriority() !== 0) return;
+    // The kernel's priorities are of threads; those made later inherit them.
+    for (const thread of await readdir("/proc/self/task")) setPriority(Number(thread), ownPriority);
+  } catch (error) {
+    log.info("The agent waits for a processor as long as anybody else", { problem: explain(error) });
+  }
 }
 
 async function oomScoreProblem(score: number, clock: Clock, signal: AbortSignal): Promise<string | undefined> {

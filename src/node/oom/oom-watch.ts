@@ -49,6 +49,8 @@ export class OomWatch {
   #lastSeq = -1;
   #machineKills: number | undefined;
   #unsaved = false;
+  /** News that wait until it is saved that they were told: an agent that is killed meanwhile tells of nothing twice. */
+  #untold: { readonly kill: OomKill; readonly id: string | undefined }[] = [];
 
   constructor(ports: OomWatchPorts) {
     this.#ports = ports;
@@ -75,7 +77,8 @@ export class OomWatch {
         this.#unsaved = true;
       }
       for (;;) {
-        await this.#save();
+        do await this.#saveAndTell();
+        while (this.#untold.length > 0);
         await this.#pause.wait(lookEveryMs, signal);
         await this.#look(killsOfContainers, signal);
       }
@@ -135,21 +138,32 @@ export class OomWatch {
   }
 
   #heed(kill: OomKill, seq: number): void {
-    const { recordNodeEvent, onKill, log } = this.#ports;
     const isNews = seq > this.#seenSeq;
     const [id] = containerIdsIn(kill.cgroup);
     const isFirst = id !== undefined && this.#note(id, "logged", (this.#kills.get(id)?.logged ?? 0) + 1);
     if (!isNews) return;
     this.#seenSeq = seq;
     this.#unsaved = true;
+    this.#untold.push({ kill, id: isFirst ? id : undefined });
     this.hasten();
+  }
+
+  async #saveAndTell(): Promise<void> {
+    const news = this.#untold;
+    this.#untold = [];
+    await this.#save();
+    for (const { kill, id } of news) this.#tell(kill, id);
+  }
+
+  #tell(kill: OomKill, id: string | undefined): void {
+    const { recordNodeEvent, onKill, log } = this.#ports;
     log.info("The kernel killed a process for want of memory", { ...kill });
     onKill(kill.of);
     if (kill.of === "machine") {
       const message = `System OOM encountered, victim process: ${kill.process}, pid: ${kill.pid}`;
       recordNodeEvent({ type: "Warning", reason: "SystemOOM", message });
     }
-    if (id !== undefined && isFirst) this.containerKilled.tell(id, kill);
+    if (id !== undefined) this.containerKilled.tell(id, kill);
   }
 
   #count(id: string, kills: number): void {

@@ -27,8 +27,13 @@ const targets = [
   { protos: "src/connections/cri/proto", paths: ["health.proto"], out: "src/pod/probes/gen" },
   {
     protos: "src/connections/plugins/proto",
-    paths: ["registration.proto", "csi.proto"],
+    paths: ["registration.proto", "csi.proto", "device-plugin.proto"],
     out: "src/connections/plugins/gen",
+  },
+  {
+    protos: "src/connections/plugins/proto",
+    paths: ["pod-resources.proto", "pod-resources-v1alpha1.proto"],
+    out: "src/node/server/pod-resources/gen",
   },
 ];
 

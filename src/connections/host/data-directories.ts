@@ -40,19 +40,15 @@ export async function prepareDirectories(settings: DirectorySettings, log: Logge
     );
   }
   for (const [path, mode] of dataDirectories(settings)) await ensureDirectory(path, mode);
-  await labelPluginDirectories(rootDir, log);
+  for (const name of ["plugins", "plugins_registry"]) await labelPluginDirectory(join(rootDir, name), log);
 }
 
-async function labelPluginDirectories(rootDir: string, log: Logger): Promise<void> {
+/** Lets plugins that run in containers use the directory. */
+export async function labelPluginDirectory(path: string, log: Logger): Promise<void> {
   if (!(await isSelinuxEnabled())) return;
-  for (const name of ["plugins", "plugins_registry"]) {
-    const path = join(rootDir, name);
-    try {
-      await setSelinuxLabel(path, pluginDirectoryLabel);
-    } catch (error) {
-      log.error("Unprivileged containerized plugins might not work, could not set the SELinux context", error, {
-        path,
-      });
-    }
+  try {
+    await setSelinuxLabel(path, pluginDirectoryLabel);
+  } catch (error) {
+    log.error("Unprivileged containerized plugins might not work, could not set the SELinux context", error, { path });
   }
 }

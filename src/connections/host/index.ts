@@ -2,7 +2,12 @@
 export { defaultAddress, nodeAddresses } from "./addresses.ts";
 export { type CgroupLayout, readCgroupLayout } from "./cgroups.ts";
 export { countFiles, type DirectoryUsage } from "./count-files.ts";
-export { containerLogsDir, dataDirectories, prepareDirectories } from "./data-directories.ts";
+export {
+  containerLogsDir,
+  dataDirectories,
+  labelPluginDirectory,
+  prepareDirectories,
+} from "./data-directories.ts";
 export { ensureDirectory } from "./directories.ts";
 export { type FileSystemUsage, fileSystemUsage, readFileSystem } from "./file-system.ts";
 export { followOnDisks, foreignMountOf } from "./foreign-mounts.ts";

@@ -1,6 +1,9 @@
 // Plugins that register themselves through a socket directory: storage drivers (CSI) and, later, others.
 export { type CsiCapabilities, CsiClient } from "./csi-client.ts";
 export { CsiDrivers, type CsiNodeInfo, type CsiNodeRecords } from "./csi-drivers.ts";
+export type { DevicePluginOptions, ListedDevice, PreferenceQuery } from "./device-plugin-client.ts";
+export { DevicePlugins } from "./device-plugins.ts";
+export { removeOldSockets, serveDeviceRegistration } from "./device-registration.ts";
 export {
   NodeExpandVolumeRequest,
   NodePublishVolumeRequest,
@@ -9,5 +12,6 @@ export {
   VolumeCapability_AccessMode_Mode,
   VolumeUsage_Unit,
 } from "./gen/csi.ts";
-export { PluginRegistration } from "./registration.ts";
+export { ContainerAllocateResponse } from "./gen/device-plugin.ts";
+export { type PluginHandler, PluginRegistration } from "./registration.ts";
 export { PluginError } from "./rpc.ts";

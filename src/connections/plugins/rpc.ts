@@ -43,11 +43,35 @@ export async function callPlugin<Method extends MethodDefinition>(
   service: string,
   method: Method,
   request: RequestOf<Method>,
-  { deadline, signal }: { readonly deadline: number; readonly signal: AbortSignal },
+  { deadline, signal, maxBytes }: PluginCall,
 ): Promise<ResponseOf<Method>> {
-  const channel = new UnixChannel(socketPath, toPluginError, "single call");
+  const channel = new UnixChannel(socketPath, toPluginError, "single call", maxBytes);
   try {
     return await channel.unary(service, method, request, { operation: method.name, deadline, signal });
+  } finally {
+    channel.close();
+  }
+}
+
+interface PluginCall {
+  /** Wall-clock milliseconds. */
+  readonly deadline: number;
+  readonly signal: AbortSignal;
+  /** The most that the plugin may answer; undefined: what any answer may have. */
+  readonly maxBytes?: number;
+}
+
+/** What a plugin goes on telling, on a connection of its own that ends with it. */
+export async function* watchPlugin<Method extends MethodDefinition>(
+  socketPath: string,
+  service: string,
+  method: Method,
+  request: RequestOf<Method>,
+  { signal, maxBytes }: Omit<PluginCall, "deadline">,
+): AsyncGenerator<ResponseOf<Method>, void> {
+  const channel = new UnixChannel(socketPath, toPluginError, "single call", maxBytes);
+  try {
+    yield* channel.stream(service, method, request, { operation: method.name, deadline: undefined, signal });
   } finally {
     channel.close();
   }

@@ -1,3 +1,4 @@
 // gRPC over a unix socket, for the connections that speak it. Apart from base, because it loads the library.
 export { GrpcError, type GrpcFailureCode, toGrpcError } from "./grpc-error.ts";
 export { type MethodDefinition, type RequestOf, type ResponseOf, UnixChannel, type WireCall } from "./unix-channel.ts";
+export { serveUnix, serviceOf } from "./unix-server.ts";

@@ -20,7 +20,7 @@ export type RequestOf<Method extends MethodDefinition> =
 export type ResponseOf<Method extends MethodDefinition> =
   Method["responseType"] extends MessageCodec<infer Response> ? Response : never;
 
-const maxMessageBytes = 16 * 1024 * 1024;
+const usualMessageBytes = 16 * 1024 * 1024;
 
 export interface WireCall {
   /** Named in the error when the call fails. */
@@ -43,9 +43,14 @@ export class UnixChannel {
   /**
    * `toError` makes of a failure what callers are to see. `use`: a channel that is kept finds its server soon after it has
    * come back. One for a single call must not: a connection that the library tries again while the channel is being
-   * closed stays open for ever.
+   * closed stays open for ever. An answer of more than `maxMessageBytes` fails its call.
    */
-  constructor(socketPath: string, toError: ToError, use: "kept" | "single call" = "kept") {
+  constructor(
+    socketPath: string,
+    toError: ToError,
+    use: "kept" | "single call" = "kept",
+    maxMessageBytes: number = usualMessageBytes,
+  ) {
     this.#toError = toError;
     this.#client = new Client(`unix:${socketPath}`, credentials.createInsecure(), {
       // Go servers refuse the percent-encoded path that would otherwise be sent.

@@ -22,6 +22,8 @@ export const allowedImports = {
   ...Object.fromEntries(connections.map((connection) => [connection, [...config, "ground/grpc"]])),
   ...Object.fromEntries(walk.map((stage) => [stage, [...config, ...connections, ...laterThan(stage)]])),
   ...Object.fromEntries(node.map((part) => [part, [...config, ...connections]])),
+  // Serves gRPC beside HTTP.
+  "node/server": [...config, ...connections, "ground/grpc"],
   // Sees every part, and only agent/ sees it.
   "node/metrics": [...config, ...connections, ...walk, "node/server"],
   agent: [...config, ...connections, ...walk, ...node, "node/metrics"],

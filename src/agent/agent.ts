@@ -4,6 +4,7 @@ import { NODELET_VERSION } from "../ground/config/index.ts";
 import { showIdentity } from "../node/metrics/index.ts";
 import { type NodeApiPorts, startWatchdog, watchLog } from "../node/server/index.ts";
 import type { AgentParts } from "./build-agent.ts";
+import { openPodResources } from "./build-pod-resources.ts";
 import { mayChangeHost } from "./host-settings.ts";
 import type { AgentInputs } from "./inputs.ts";
 
@@ -148,8 +149,8 @@ export class Agent {
 
   /** Sources, workers and what they drive, in the order in which they need each other. */
   async #startPods(): Promise<void> {
-    const { base, cluster, node, sources, images, placed, cgroups, volumes, engine, sight } = this.parts;
-    const { member, shutdown, memory, upkeep } = this.parts;
+    const { base, cluster, node, sources, images, devices, registration, placed, cgroups, volumes } = this.parts;
+    const { engine, member, shutdown, memory, upkeep, sight } = this.parts;
     const { scope, log, ending } = base;
     await cluster?.start(scope);
     await node.start();
@@ -158,9 +159,12 @@ export class Agent {
     await placed.placement.start();
     await cgroups.start(scope);
     await volumes.start(scope);
+    await devices.start(scope);
+    scope.spawn("plugin registration", (signal) => registration.run(signal));
     // No pod is started on a machine that is being turned off.
     await shutdown.start(scope);
     scope.spawn("out of memory", (signal) => memory.run(signal));
+    await openPodResources(base, { devices, placed, sight });
     engine.start(scope);
     scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
     if (placed.placement.pinsCpus) scope.spawn("CPUs of containers", (signal) => placed.cpusets.run(signal));

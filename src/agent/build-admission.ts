@@ -2,6 +2,7 @@ import { exemptionOf, type NodePressure } from "../node/eviction/index.ts";
 import {
   Admission,
   appArmorHandler,
+  deviceHandler,
   groupsPolicyHandler,
   hostNamespaceHandler,
   hostPortsHandler,
@@ -16,7 +17,9 @@ import {
 } from "../pod/registry/index.ts";
 import type { NodeResources, Placement } from "../pod/resources/index.ts";
 import { normalSysctlName, type RuntimeStatus } from "../pod/runtime/index.ts";
+import type { DeviceParts } from "./build-devices.ts";
 import type { JudgedBy } from "./build-node-parts.ts";
+import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Whether the node takes a pod. */
@@ -25,13 +28,14 @@ export function buildAdmission(
   parts: {
     readonly known: JudgedBy | undefined;
     readonly resources: NodeResources;
+    readonly devices: DeviceParts;
     readonly placement: Placement;
-    readonly runtimeStatus: RuntimeStatus;
+    readonly sight: PodSight;
     readonly isShuttingDown: () => boolean;
     readonly pressure: NodePressure;
   },
 ): Admission {
-  const { known, resources, placement, runtimeStatus, pressure } = parts;
+  const { known, resources, devices, placement, sight, pressure } = parts;
   const isStandalone = known === undefined;
   const { machine, appArmorEnabled } = host.facts;
   return new Admission([
@@ -47,7 +51,7 @@ export function buildAdmission(
       kernelVersion: machine.kernelVersion,
       normalName: normalSysctlName,
     }),
-    placementHandler(placement),
+    deviceHandler({ ...devices, ...sight }, placementHandler(placement)),
     ...(known === undefined
       ? []
       : [nodeFitHandler({ node: () => judgingNode(known), allocatable: () => resources.allocatable() })]),
@@ -55,7 +59,7 @@ export function buildAdmission(
     appArmorHandler(appArmorEnabled),
     podLevelHandler(config.gates.enabled("PodLevelResources")),
     osHandler,
-    groupsPolicyHandler(() => supportsStrictGroups(runtimeStatus)),
+    groupsPolicyHandler(() => supportsStrictGroups(sight.runtimeStatus)),
     shutdownHandler(parts.isShuttingDown),
   ]);
 }

@@ -1,5 +1,6 @@
 import { ContainerHints } from "../connections/cri/index.ts";
 import { eventsTo, type Recorders } from "../connections/kube/index.ts";
+import type { PluginRegistration } from "../connections/plugins/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
 import type { PodUid } from "../ground/model/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
@@ -14,12 +15,14 @@ import { Agent } from "./agent.ts";
 import { buildAdmission } from "./build-admission.ts";
 import { buildCgroups } from "./build-cgroups.ts";
 import type { Cluster } from "./build-cluster.ts";
+import { buildDevices, type DeviceParts } from "./build-devices.ts";
 import { buildDryRuns } from "./build-dry-runs.ts";
 import { buildEviction, type EvictionWatches } from "./build-eviction.ts";
 import { buildImages, type ImageParts } from "./build-images.ts";
 import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
 import { buildOomWatch, followOom } from "./build-oom.ts";
 import { buildPlacement, type PlacementParts } from "./build-placement.ts";
+import { buildPluginRegistration } from "./build-plugins.ts";
 import { buildPodEngine, type PodEngine } from "./build-pod-engine.ts";
 import { buildPodSight, type PodSight } from "./build-pod-sight.ts";
 import { buildShutdown, type ShutdownParts } from "./build-shutdown.ts";
@@ -35,6 +38,8 @@ export interface AgentParts {
   readonly base: Foundation;
   readonly events: Recorders;
   readonly cluster: Cluster | undefined;
+  readonly devices: DeviceParts;
+  readonly registration: PluginRegistration;
   readonly node: NodeParts;
   readonly sources: ManifestSources;
   readonly sight: PodSight;
@@ -64,13 +69,14 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const { config } = base;
   const cluster = inputs.cluster && joinable(base, inputs.cluster);
   const events = eventsTo(cluster, base.log.named("events"), config.nodeName);
-  const node = buildNodeParts(base, cluster?.known);
+  const devices = buildDevices(base);
+  const node = buildNodeParts(base, { known: cluster?.known, devices });
   const sources = buildSources(base, { recordEvent: events.pod, hasApi: cluster !== undefined });
   const oom = buildOomWatch(base, events);
   const { sight, hints } = buildSight(base, sources, oom);
   const runtimeHandlerOf = runtimeHandlers(cluster?.runtimeClasses);
   const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
-  const placed = buildPlacement(base, node.context, sight);
+  const placed = buildPlacement(base, { context: node.context, sight, devices });
   const cgroups = buildCgroups(base, node.context, { sight, ...placed });
   const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
   const volumes = buildVolumes(base, { context: node.context, recordEvent: events.pod, membership });
@@ -89,10 +95,13 @@ export function buildAgent(inputs: AgentInputs): Agent {
     admission: buildAdmission(base, {
       known: cluster?.known,
       ...node,
-      ...sight,
       ...placed,
+      devices,
+      sight,
       isShuttingDown: () => progress.isUnderWay,
     }),
+    deviceHealth: showsDeviceHealth(base) ? (uid, name) => devices.manager.healthOf(uid, name) : undefined,
+    devicesFor: (pod, container, signal) => devices.manager.grantsFor(pod, container, signal),
     hostIPs: () => node.ips.current,
     readHostDns: node.readHostDns,
     legacyLogDir: base.host.containerLogsDir,
@@ -105,12 +114,16 @@ export function buildAgent(inputs: AgentInputs): Agent {
     onPodsKnown: () => {
       cgroups.wake();
       placed.cpusets.soon();
+      devices.manager.retain((uid) => sight.holds(uid));
     },
     settings: engineSettings(base),
     resizeSettings: resizeSettings(base, node),
   });
   const memory = followOom(base, { oom, sight, events, context: node.context });
-  const built = { base, events, cluster, node, sources, sight, images, placed, cgroups, volumes, engine, memory };
+  const handlers = { CSIPlugin: volumes.csiDrivers, DevicePlugin: devices.plugins };
+  const registration = buildPluginRegistration(base, handlers);
+  const known = { base, events, cluster, node, sources, sight, images };
+  const built = { ...known, devices, registration, placed, cgroups, volumes, engine, memory };
   const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress });
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
@@ -151,6 +164,10 @@ function buildSight(base: Foundation, { mux }: ManifestSources, oom: OomWatch) {
   return { hints, sight };
 }
 
+function showsDeviceHealth({ config }: Foundation): boolean {
+  return config.gates.enabled("ResourceHealthStatus");
+}
+
 function engineSettings({ config, host }: Foundation) {
   const { kubelet, flags } = config;
   return {
@@ -183,6 +200,7 @@ function buildMember(
     base,
     events,
     node,
+    devices,
     sight,
     volumes,
     engine,
@@ -197,6 +215,7 @@ function buildMember(
     cluster,
     network,
     resources,
+    devices,
     runtimeStatus,
     recordNodeEvent,
     volumesInUse,

@@ -9,6 +9,7 @@ import {
   NodeIps,
   UserIds,
 } from "../pod/runtime/index.ts";
+import type { DeviceParts } from "./build-devices.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Port: the Node that pods are judged by, where there is a cluster. */
@@ -28,7 +29,10 @@ export interface NodeParts {
   start(): Promise<void>;
 }
 
-export function buildNodeParts(base: Foundation, known: JudgedBy | undefined): NodeParts {
+export function buildNodeParts(
+  base: Foundation,
+  { known, devices }: { readonly known: JudgedBy | undefined; readonly devices: DeviceParts },
+): NodeParts {
   const { config, host, log, clock, wakes, rootDir, podsDir, scope } = base;
   const { kubelet, flags } = config;
   const { machine, hugePages } = host.facts;
@@ -39,6 +43,7 @@ export function buildNodeParts(base: Foundation, known: JudgedBy | undefined): N
     {
       rootFilesystemBytes: () => host.filesystemBytes(rootDir),
       present: () => known?.knowledge?.node.status,
+      devices: () => devices.manager.admissibleAmounts(),
     },
   );
   const ips = new NodeIps({ clock, log: log.named("node"), find: () => host.addresses(flags.nodeIPs) });

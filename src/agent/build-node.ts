@@ -8,9 +8,10 @@ import {
   type RuntimeFacts,
 } from "../node/object/index.ts";
 import { ImageList, nodeStatusImages } from "../pod/images/index.ts";
-import { type NodeResources, noDevices } from "../pod/resources/index.ts";
+import type { NodeResources } from "../pod/resources/index.ts";
 import { PodCidrs, type RuntimeStatus } from "../pod/runtime/index.ts";
 import type { Cluster } from "./build-cluster.ts";
+import type { DeviceParts } from "./build-devices.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Who registers the node, reports its status and renews its lease. */
@@ -20,6 +21,7 @@ export function buildNode(
     readonly cluster: Cluster;
     readonly network: NetworkFacts;
     readonly resources: NodeResources;
+    readonly devices: DeviceParts;
     readonly runtimeStatus: RuntimeStatus;
     readonly recordNodeEvent: RecordNodeEvent;
     readonly volumesInUse: () => readonly string[];
@@ -28,7 +30,7 @@ export function buildNode(
   },
 ): NodeKeeper {
   const { config, clock, cri, log, random, link, metrics, wakes } = base;
-  const { cluster, resources, runtimeStatus } = parts;
+  const { cluster, resources, devices, runtimeStatus } = parts;
   const images = new ImageList(cri.images, clock);
   const podCidrs = new PodCidrs(cri.runtime);
   const keeper = new NodeKeeper(nodeSettingsOf(config), {
@@ -51,7 +53,7 @@ export function buildNode(
       images: async (signal) => nodeStatusImages(await images.get(signal), config.kubelet.nodeStatusMaxImages),
       pressure: () => pressureFacts(parts.pressure),
       volumesInUse: parts.volumesInUse,
-      devices: () => noDevices,
+      devices: () => ({ ...devices.manager.amounts(), hasCheckpoint: devices.wereThere() }),
       shutdownProblem: parts.shutdownProblem,
       shortcoming: undefined,
     },

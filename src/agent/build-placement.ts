@@ -13,6 +13,7 @@ import {
   placementView,
 } from "../pod/resources/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
+import type { DeviceParts } from "./build-devices.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -24,19 +25,30 @@ export interface PlacementParts {
   report(pods: readonly Pod[]): Promise<object>;
 }
 
-export function buildPlacement(base: Foundation, context: NodeContext, sight: PodSight): PlacementParts {
+export function buildPlacement(
+  base: Foundation,
+  {
+    context,
+    sight,
+    devices,
+  }: { readonly context: NodeContext; readonly sight: PodSight; readonly devices: DeviceParts },
+): PlacementParts {
   const { config, host, rootDir, cri, metrics, scope } = base;
   const log = base.log.named("placement");
-  const placement = new Placement(placementSettingsOf(config, host.facts.machine.memoryBytes), {
-    rootDir,
-    files: diskFiles,
-    clock: base.clock,
-    log,
-    readTopology: host.readTopology,
-    findRunning: findRunning(cri.runtime, scope.signal),
-    holds: (uid) => holds(sight, uid),
-    metrics: metrics.placement.hooks,
-  });
+  const placement = new Placement(
+    placementSettingsOf(config, host.facts.machine.memoryBytes),
+    {
+      rootDir,
+      files: diskFiles,
+      clock: base.clock,
+      log,
+      readTopology: host.readTopology,
+      findRunning: findRunning(cri.runtime, scope.signal),
+      holds: (uid) => sight.holds(uid),
+      metrics: metrics.placement.hooks,
+    },
+    (numa) => [devices.provider(numa, (uid) => sight.isHere(uid))],
+  );
   const cpusets = new CpusetKeeper(scope, {
     clock: base.clock,
     log,
@@ -63,14 +75,6 @@ export function buildPlacement(base: Foundation, context: NodeContext, sight: Po
       return placementReport(placementView(placement, topology), placement.settings, pods);
     },
   };
-}
-
-/** Whether anything of the pod may still use what it was given. */
-function holds(sight: PodSight, uid: PodUid): boolean {
-  const { table, wanted } = sight;
-  if (!sight.arePodsKnown()) return true;
-  if (table.has(uid)) return isAtWork(sight, uid);
-  return wanted.has(uid) || wanted.found.has(uid);
 }
 
 /** Whether containers of the pod are wanted, or still run. */

@@ -149,6 +149,7 @@ function buildWorkers(parts: PodEngineParts, actions: PodActions): PodWorkers {
     killer: actions.killer,
     setup: actions.setup,
     resize: actions.resizer,
+    deviceHealth: parts.deviceHealth,
     checkpoints: actions.checkpoints,
     hashOf: containerHash,
     node: () => ({ runtimeName: parts.runtimeName(), hostIPs: parts.hostIPs() }),

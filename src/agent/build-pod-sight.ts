@@ -33,6 +33,10 @@ export interface PodSight {
   isRuntimeKnown(): boolean;
   /** Every source has spoken, and no pod that runs here waits to be taken over. */
   arePodsKnown(): boolean;
+  /** Somebody works on the pod, or the runtime has it. */
+  isHere(uid: PodUid): boolean;
+  /** Whether anything of the pod may use what it was given, or will. True while that can't be told. */
+  holds(uid: PodUid): boolean;
   /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
   podsToKeep(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
 }
@@ -73,6 +77,7 @@ export function buildPodSight(parts: {
     onDone: parts.metrics.runtime.onRelist,
   });
   const isRuntimeKnown = (): boolean => relist.lastSuccessAt !== undefined;
+  const arePods = (): boolean => arePodsKnown(mux, wanted, isRuntimeKnown());
   return {
     mux,
     wanted,
@@ -84,7 +89,15 @@ export function buildPodSight(parts: {
     relist,
     runtimeStatus,
     isRuntimeKnown,
-    arePodsKnown: () => arePodsKnown(mux, wanted, isRuntimeKnown()),
+    arePodsKnown: arePods,
+    isHere: (uid) => wanted.found.has(uid) || table.has(uid),
+    holds(uid) {
+      if (!arePods()) return true;
+      const step = table.stateOf(uid)?.step;
+      if (step !== undefined) return step === "running" || step === "terminating";
+      // Those that were refused have nothing.
+      return wanted.found.has(uid) || (wanted.has(uid) && !wanted.rejected.has(uid));
+    },
     podsToKeep: podsToKeep({ sources: mux, table, runtime }),
   };
 }

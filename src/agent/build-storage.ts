@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { CsiDrivers, PluginRegistration } from "../connections/plugins/index.ts";
-import { type TaskScope, whenDifferent } from "../ground/base/index.ts";
+import { CsiDrivers } from "../connections/plugins/index.ts";
+import { whenDifferent } from "../ground/base/index.ts";
 import type { RecordPodEvent } from "../ground/model/index.ts";
 import {
   attachmentsOf,
@@ -17,7 +17,8 @@ import type { Foundation } from "./foundation.ts";
 export interface Storage {
   readonly claims: Claims;
   readonly csi: CsiVolumes;
-  start(scope: TaskScope): void;
+  /** Who takes the drivers that register. */
+  readonly drivers: CsiDrivers;
 }
 
 /** The cluster's storage as this node sees it: claims, and the drivers that register here. */
@@ -41,12 +42,6 @@ export function buildStorage(
     records: cluster.csiNode,
     onRegistered: () => wakes.volumes.tell(),
   });
-  const registration = new PluginRegistration({
-    directory: join(rootDir, "plugins_registry"),
-    handlers: new Map([["CSIPlugin", drivers]]),
-    clock,
-    log: log.named("plugins"),
-  });
   const ofCluster = { client, nodeName, node: () => cluster.own.node, recordEvent: cluster.events.about };
   const csi = new CsiVolumes({
     clock,
@@ -67,6 +62,6 @@ export function buildStorage(
   return {
     claims: claimsOf(ofCluster),
     csi,
-    start: (scope) => scope.spawn("plugin registration", (signal) => registration.run(signal)),
+    drivers,
   };
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { PluginHandler } from "../connections/plugins/index.ts";
 import type { Logger, TaskScope } from "../ground/base/index.ts";
 import type { RecordPodEvent } from "../ground/model/index.ts";
 import type { NodeContext, ReadConfigMap, ReadSecret } from "../pod/runtime/index.ts";
@@ -22,6 +23,8 @@ export interface VolumeParts {
   readonly readSecret: ReadSecret | undefined;
   /** Volumes that the cluster must keep attached to this node. */
   volumesInUse(): readonly string[];
+  /** Who takes storage drivers that register; undefined without an API server. */
+  readonly csiDrivers: PluginHandler | undefined;
   start(scope: TaskScope): Promise<void>;
 }
 
@@ -85,10 +88,10 @@ export function buildVolumes(
   return {
     volumes,
     volumesInUse: () => storage?.csi.volumesInUse() ?? [],
+    csiDrivers: storage?.drivers,
     ...readersOf(objects),
     async start(running) {
       if (local !== undefined) running.spawn("local config maps and secrets", (signal) => local.run(signal));
-      storage?.start(running);
       await volumes.restore();
       log.debug(1, "Volumes are ready", { strategy: config.kubelet.configMapAndSecretChangeDetectionStrategy });
     },

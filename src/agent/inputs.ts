@@ -10,11 +10,12 @@ import type {
   ServiceEnvironment,
 } from "../connections/host/index.ts";
 import type { ApiConnection, ApiConnectionPorts } from "../connections/kube/index.ts";
+import type { DevicePlugins } from "../connections/plugins/index.ts";
 import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
 import type { PressureSources } from "../node/eviction/index.ts";
 import type { NetworkFacts } from "../node/object/index.ts";
-import type { LogVerbosity, NodeApiPorts } from "../node/server/index.ts";
+import type { LogVerbosity, NodeApiPorts, servePodResources } from "../node/server/index.ts";
 import type { CgroupFiles } from "../pod/resources/index.ts";
 import type { ResolvConf } from "../pod/runtime/index.ts";
 import type { RunningPods } from "../pod/status/index.ts";
@@ -86,6 +87,13 @@ export interface Host {
   readonly tuneProcess: (config: AgentConfig, ports: Omit<LockPorts, "ending">) => Promise<void>;
   /** Opens what others ask the agent through. */
   readonly listen: (config: AgentConfig, rootDir: string, ports: NodeApiPorts, scope: TaskScope) => Promise<void>;
+  /** Answers plugins that register in the directory. Rejects while it can't, or another agent does. */
+  readonly openDevicePlugins: (
+    directory: string,
+    plugins: DevicePlugins,
+    ports: DevicePluginHost,
+  ) => Promise<OpenedPlugins>;
+  readonly servePodResources: typeof servePodResources;
   /** Where others look for the logs of containers by name. */
   readonly containerLogsDir: string;
   readonly cgroupFiles: CgroupFiles;
@@ -105,6 +113,17 @@ export interface Host {
   readonly resolvConf: (path: string) => Promise<ResolvConf | undefined>;
   readonly volumeKinds: (ports: NodeVolumePorts) => readonly VolumeKind[];
   readonly runTool: RunTool;
+}
+
+export interface DevicePluginHost {
+  readonly log: Logger;
+  readonly onRegister: (resource: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface OpenedPlugins extends AsyncDisposable {
+  /** Whether plugins have ever been here: something of them was in the directory. */
+  readonly wereThere: boolean;
 }
 
 export interface LockPorts {

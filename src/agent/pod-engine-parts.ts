@@ -6,7 +6,7 @@ import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
 import type { CpusetKeeper, Placement } from "../pod/resources/index.ts";
 import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import type { PodSetupPorts, ResizerPorts } from "../pod/workers/index.ts";
+import type { PodSetupPorts, ResizerPorts, WorkerPorts } from "../pod/workers/index.ts";
 import type { PodSight, RuntimeHints } from "./build-pod-sight.ts";
 import type { Wakes } from "./wakes.ts";
 
@@ -14,7 +14,7 @@ import type { Wakes } from "./wakes.ts";
 export interface PodEngineParts
   extends Pick<
     StartContextPorts,
-    "hostIPs" | "readHostDns" | "services" | "runtimeHandlerOf" | "readConfigMap" | "readSecret"
+    "hostIPs" | "readHostDns" | "services" | "devicesFor" | "runtimeHandlerOf" | "readConfigMap" | "readSecret"
   > {
   readonly clock: Clock;
   readonly log: Logger;
@@ -42,6 +42,7 @@ export interface PodEngineParts
   readonly metrics: AgentMetrics;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
+  readonly deviceHealth?: WorkerPorts["deviceHealth"];
   /** Every source has spoken, and no pod that runs here waits to be taken over any more. */
   readonly onPodsKnown: () => void;
   readonly settings: {

@@ -40,6 +40,7 @@ test("the status of a pod whose many containers all wait, or have all ended", as
         terminationText: () => "",
         node: { runtimeName: "containerd", hostIPs: [] },
         now: 0,
+        deviceHealth: () => [],
         resize: {
           pending: undefined,
           accepted: undefined,

@@ -27,11 +27,13 @@ import {
   tuneKernel,
   tuneOwnProcess,
 } from "../connections/host/index.ts";
+import { servePodResources } from "../node/server/index.ts";
 import { canControlSwap, kernelCgroupFiles } from "../pod/resources/index.ts";
 import { readResolvConf, readThermalThrottlePaths } from "../pod/runtime/index.ts";
 import { nodeKinds } from "../pod/volumes/index.ts";
 import type { Host, HostFacts } from "./inputs.ts";
 import { openListeners } from "./listeners.ts";
+import { openDevicePlugins } from "./open-device-plugins.ts";
 
 async function readHostFacts(): Promise<HostFacts> {
   const [machine, cgroups, hugePages, hugePageSizes, thermalThrottlePaths, selinuxEnabled, appArmorEnabled, pidLimit] =
@@ -80,6 +82,8 @@ export async function systemHost(): Promise<Host> {
       ),
     tuneProcess: ({ kubelet }, ports) => tuneOwnProcess(kubelet, ports),
     listen: openListeners,
+    openDevicePlugins,
+    servePodResources,
     containerLogsDir,
     cgroupFiles: kernelCgroupFiles,
     findSystemd,

@@ -122,6 +122,8 @@ async function simulatedHost(): Promise<Host> {
     holdLock: async () => {},
     tuneProcess: async () => {},
     listen: async () => {},
+    servePodResources: async () => ({ [Symbol.asyncDispose]: async () => {} }),
+    openDevicePlugins: async () => ({ wereThere: true, [Symbol.asyncDispose]: async () => {} }),
     async prepareDirectories({ kubelet }, directory, log) {
       await ensureDirectory(directory, 0o750);
       await prepareDirectories({ rootDir: directory, podLogsDir: kubelet.podLogsDir, checkpoints: false }, log);

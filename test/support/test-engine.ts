@@ -23,6 +23,7 @@ import { AgentMetrics } from "../../src/node/metrics/index.ts";
 import { Figures } from "../../src/node/server/index.ts";
 import { Admission, type AdmissionHandler } from "../../src/pod/registry/index.ts";
 import { StartError } from "../../src/pod/runtime/index.ts";
+import { noDeviceGrants } from "../../src/pod/runtime/mapping/context.ts";
 import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
 import { PodMux } from "../../src/pod/sources/index.ts";
 import { PodVolumes, VolumeFiles, type VolumeKind } from "../../src/pod/volumes/index.ts";
@@ -34,6 +35,8 @@ export interface TestEngineOptions {
   /** Another source, which never says anything. */
   readonly awaited?: PodSource;
   readonly handlers?: readonly AdmissionHandler[];
+  /** What containers get of devices. */
+  readonly devicesFor?: PodEngineParts["devicesFor"];
   /** Stands between the runtime's hints and the engine. */
   readonly hints?: (hints: PodEngineParts["hints"]) => PodEngineParts["hints"];
   /** Stands between the engine and the runtime's answers. */
@@ -263,6 +266,7 @@ export class TestEngine implements AsyncDisposable {
       onReady: wakes.pod.tell,
     });
     const engine = buildPodEngine({
+      devicesFor: this.#options.devicesFor ?? (async () => noDeviceGrants),
       clock,
       log: silentLogger,
       ledger,

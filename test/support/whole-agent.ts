@@ -236,6 +236,8 @@ export class WholeAgent implements AsyncDisposable {
       tuneKernel: async () => onHost("tuneKernel"),
       tuneProcess: async () => onHost("tuneProcess"),
       listen: async () => onHost("listen"),
+      servePodResources: async () => ({ [Symbol.asyncDispose]: async () => {} }),
+      openDevicePlugins: async () => ({ wereThere: true, [Symbol.asyncDispose]: async () => {} }),
       containerLogsDir: join(this.directory, "links"),
       cgroupFiles: this.cgroups,
       findSystemd: async () => undefined,

@@ -2,12 +2,14 @@
 import type { Clock } from "../../ground/base/index.ts";
 import type { Figures, HealthRegistry } from "../server/index.ts";
 import { delays } from "./buckets.ts";
+import { DeviceMetrics } from "./device-metrics.ts";
 import { ImageMetrics } from "./image-metrics.ts";
 import { KubeMetrics } from "./kube-metrics.ts";
 import { measuredClock } from "./measured-clock.ts";
 import { NodeStartup } from "./node-startup.ts";
 import { PlacementMetrics } from "./placement-metrics.ts";
 import { PodMetrics } from "./pod-metrics.ts";
+import { PodResourcesMetrics } from "./pod-resources-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
 import { showProcess } from "./process-metrics.ts";
 import { ResizeMetrics } from "./resize-metrics.ts";
@@ -27,6 +29,8 @@ export class AgentMetrics {
   readonly pods: PodMetrics;
   readonly resizes: ResizeMetrics;
   readonly placement: PlacementMetrics;
+  readonly devices: DeviceMetrics;
+  readonly podResources: PodResourcesMetrics;
   readonly images: ImageMetrics;
   readonly probes: ProbeMetrics;
   readonly volumes: VolumeMetrics;
@@ -42,6 +46,8 @@ export class AgentMetrics {
     this.pods = new PodMetrics(main);
     this.resizes = new ResizeMetrics(main);
     this.placement = new PlacementMetrics(main, () => clock.monotonic());
+    this.devices = new DeviceMetrics(main);
+    this.podResources = new PodResourcesMetrics(main);
     this.images = new ImageMetrics(main);
     this.probes = new ProbeMetrics(figures.probes, main);
     this.volumes = new VolumeMetrics(main);

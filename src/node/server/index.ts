@@ -7,6 +7,7 @@ export { watchApi, watchDisk, watchEventLoop, watchLog } from "./health-checks.t
 export { describeHealth, HealthzServer } from "./healthz.ts";
 export { LocalSocketServer } from "./local-socket.ts";
 export type { Counter, Histogram, MetricRegistry } from "./metrics/registry.ts";
+export { type PodResourcesPorts, servePodResources } from "./pod-resources/index.ts";
 export type { DryRun, DryRuns, LocalViews, LogVerbosity, RuntimeViews } from "./ports.ts";
 export type { NodeApiPorts } from "./serve-node-api.ts";
 export { LazyStatistics } from "./stats/lazy-statistics.ts";

@@ -1,6 +1,7 @@
 // The pods that are wanted on this node, and whether the node takes them.
 
 export { Admission, type AdmissionHandler } from "./admission.ts";
+export { deviceHandler } from "./admission-devices.ts";
 export {
   appArmorHandler,
   groupsPolicyHandler,

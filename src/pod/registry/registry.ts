@@ -30,7 +30,7 @@ export class PodRegistry {
   readonly #pods: Map<PodUid, IdentifiedPod>;
   /** Handed to their workers, or about to be when others have made room. */
   readonly #taken = new Set<PodUid>();
-  readonly #rejected = new Set<PodUid>();
+  readonly #rejected: Set<PodUid>;
   /** Wanted, and waiting for what the decision about them rests on. */
   readonly #pending: Map<PodUid, Intake>;
   /** Taken off to make room for others. */
@@ -46,9 +46,10 @@ export class PodRegistry {
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports;
-    const { pods, pending, found } = ports.wanted;
+    const { pods, pending, found, rejected } = ports.wanted;
     this.#pods = pods;
     this.#pending = pending;
+    this.#rejected = rejected;
     this.#found = found;
     const { allocations, clock, log, workers, resizeMetrics } = ports;
     this.#resizes = new PendingResizes(ports.resizeSettings, {

@@ -22,6 +22,8 @@ export class WantedPods {
   readonly pods = new Map<PodUid, IdentifiedPod>();
   /** Wanted, and waiting for what the decision about them rests on. */
   readonly pending = new Map<PodUid, Intake>();
+  /** Refused for good, though their source may go on to name them. */
+  readonly rejected = new Set<PodUid>();
   /** Those that ask for other resources than they were promised, and why they do not have them. */
   readonly resizes = new Map<PodUid, WaitingResize>();
   /** Whose resizes were accepted, and have not been said to be done; by the version of the spec that was accepted. */

@@ -27,7 +27,11 @@ async function world(yaml: string) {
   const resources = new NodeResources(
     config,
     { machine: facts.machine, hugePages: await readHugePages() },
-    { rootFilesystemBytes: async () => (await readFileSystem("/")).capacityBytes, present: () => present },
+    {
+      rootFilesystemBytes: async () => (await readFileSystem("/")).capacityBytes,
+      present: () => present,
+      devices: () => ({ capacity: new Map(), allocatable: new Map(), removed: [] }),
+    },
   );
   await resources.rootFilesystemBytes();
   const besides = (status: NodeStatus): void => {

@@ -6,6 +6,7 @@ import {
   type CapacityFacts,
   type CapacitySettings,
   capacityOf,
+  type DeviceAmounts,
   type NodeStatus,
   type ResourceAmounts,
 } from "../../ground/model/index.ts";
@@ -35,7 +36,7 @@ export class NodeResources {
   /** What pods may use, `pods` themselves included. */
   allocatable(): ResourceAmounts {
     const present = this.#ports.present();
-    const devices = noDevices;
+    const devices = this.#ports.devices();
     const facts = { ...this.facts, devices };
     const capacity = capacityOf(this.#settings, facts, this.#rootFilesystemBytes, present?.capacity ?? {});
     return amountsOf(allocatableOf(this.#settings, capacity, devices, present?.allocatable ?? {}));
@@ -47,7 +48,6 @@ export interface NodeResourcePorts {
   readonly rootFilesystemBytes: () => Promise<bigint>;
   /** What others have put beside it into the Node's status, such as resources that an administrator counts. */
   readonly present: () => NodeStatus | undefined;
+  /** What plugins offer, with what pods have already. */
+  readonly devices: () => DeviceAmounts;
 }
-
-/** Device plugins are not there yet. */
-export const noDevices = { capacity: new Map(), allocatable: new Map(), removed: [], hasCheckpoint: true } as const;

@@ -73,7 +73,7 @@ const longestSaveMs = 30_000;
 export class Placement {
   readonly settings: PlacementSettings;
   readonly #ports: PlacementPorts;
-  readonly #others: readonly HintProvider[];
+  readonly #others: (numa: NumaNodes) => readonly HintProvider[];
   readonly #cpuFile: FollowingFile;
   readonly #memoryFile: FollowingFile;
   readonly #moved = new Topic();
@@ -82,7 +82,11 @@ export class Placement {
   #memoryState: MemoryState = { machine: new Map(), blocks: new Map() };
 
   /** `others` give what lies on NUMA nodes too, such as devices; they come first. */
-  constructor(settings: PlacementSettings, ports: PlacementPorts, others: readonly HintProvider[] = []) {
+  constructor(
+    settings: PlacementSettings,
+    ports: PlacementPorts,
+    others: (numa: NumaNodes) => readonly HintProvider[] = () => [],
+  ) {
     this.settings = settings;
     this.#ports = ports;
     this.#others = others;
@@ -113,7 +117,7 @@ export class Placement {
     this.#saveSoon(this.#cpuFile);
     this.#saveSoon(this.#memoryFile);
     const providers = [
-      ...this.#others,
+      ...this.#others(numa),
       ...(cpus === undefined ? [] : [cpus.given]),
       ...(pinned === undefined ? [] : [pinned]),
     ];

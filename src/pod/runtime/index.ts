@@ -14,6 +14,7 @@ export {
   type ContainerContext,
   type CpuAndMemoryPlacement,
   containerConfig,
+  type DeviceGrants,
   type DnsSettings,
   linkLegacyLog,
   type NodeContext,

@@ -1,12 +1,19 @@
 import type { StatusResponse } from "../../connections/cri/index.ts";
-import { type IdentifiedPod, newestOf, type ObservedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
 import {
-  type ContainerContext,
-  type CpuAndMemoryPlacement,
-  type DnsSettings,
-  type NodeContext,
-  noDeviceGrants,
-  type SandboxContext,
+  type Container,
+  type IdentifiedPod,
+  newestOf,
+  type ObservedPod,
+  type PodUid,
+  uidOf,
+} from "../../ground/model/index.ts";
+import type {
+  ContainerContext,
+  CpuAndMemoryPlacement,
+  DeviceGrants,
+  DnsSettings,
+  NodeContext,
+  SandboxContext,
 } from "./mapping/index.ts";
 import type { StarterPorts } from "./starter.ts";
 
@@ -25,6 +32,8 @@ export interface StartContextPorts {
     of(uid: PodUid): ContainerContext["volumes"];
     readonly subPaths: ContainerContext["subPaths"];
   };
+  /** What the container gets of its devices; rejects while it can't have them. */
+  readonly devicesFor: (pod: IdentifiedPod, container: Container, signal: AbortSignal) => Promise<DeviceGrants>;
   readonly services: () => ContainerContext["services"];
   readonly placement: {
     /** Where the container runs; resolves when that would outlive the agent. */
@@ -50,7 +59,7 @@ export class StartContexts {
     return { ...context, dns: { ...context.dns, hostDns } };
   };
 
-  readonly container: StarterPorts["containerContext"] = async ({ pod, container, observed, image }) => {
+  readonly container: StarterPorts["containerContext"] = async ({ pod, container, observed, image }, signal) => {
     const { volumes, services, placement, readConfigMap, readSecret, readVolumeFile } = this.#ports;
     const place = await placement.placeOf(pod, container.name);
     return {
@@ -63,7 +72,7 @@ export class StartContexts {
       readSecret,
       readVolumeFile,
       placement: place,
-      devices: noDeviceGrants,
+      devices: await this.#ports.devicesFor(pod, container, signal),
       subPaths: volumes.subPaths,
       containerIdOf: (name) => newestOf(observed, name)?.id,
     };

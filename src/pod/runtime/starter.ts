@@ -148,7 +148,7 @@ export class ContainerStarter {
     const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
-      const context = await this.#ports.containerContext({ pod, container, observed, image });
+      const context = await this.#ports.containerContext({ pod, container, observed, image }, signal);
       const logDirectory = containerLogDirectory(context, pod, container.name);
       const restartCount = await nextRestartCount(newest, logDirectory, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
@@ -262,12 +262,15 @@ export interface StarterPorts {
   readonly hashOf: (container: Container) => string;
   readonly noteOwner: (id: ContainerId | SandboxId, uid: PodUid) => void;
   readonly sandboxContext: (pod: IdentifiedPod) => Promise<SandboxContext>;
-  readonly containerContext: (request: {
-    readonly pod: IdentifiedPod;
-    readonly container: Container;
-    readonly observed: ObservedPod;
-    readonly image: ContainerImage;
-  }) => Promise<Omit<ContainerContext, "restartCount">>;
+  readonly containerContext: (
+    request: {
+      readonly pod: IdentifiedPod;
+      readonly container: Container;
+      readonly observed: ObservedPod;
+      readonly image: ContainerImage;
+    },
+    signal: AbortSignal,
+  ) => Promise<Omit<ContainerContext, "restartCount">>;
   /** Begins to fetch an image ahead of its turn; never throws. */
   readonly prefetchImage: (
     pod: IdentifiedPod,

@@ -29,6 +29,7 @@ function input(pod: IdentifiedPod, observed: ObservedPod, given: Given = {}): St
     terminationText: ({ name }) => given.texts?.[name] ?? "",
     node: { runtimeName: "containerd", hostIPs: ["192.0.2.1"] },
     now: Date.UTC(2026, 0, 1),
+    deviceHealth: () => [],
     resize: {
       pending: given.pending,
       accepted: undefined,

@@ -136,6 +136,7 @@ function fromRecords(
   const isRunning = newest.state === "running";
   const started = isRunning && input.flags.started(newest);
   const { resources } = container;
+  const devices = kind === "regular" ? input.deviceHealth(container.name) : [];
   return {
     name: container.name,
     state,
@@ -149,6 +150,7 @@ function fromRecords(
     containerID: idOf(input, newest),
     ...(resources?.requests === undefined ? {} : { allocatedResources: resources.requests }),
     resources: shownResources(input, container, newest),
+    ...(devices.length === 0 ? {} : { allocatedResourcesStatus: devices }),
     ...mountsOf(container),
     ...(newest.user === undefined ? {} : { user: { linux: newest.user } }),
   };

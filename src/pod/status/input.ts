@@ -5,6 +5,7 @@ import type {
   ObservedPod,
   ObservedResources,
   PodStatus,
+  ResourceStatus,
   StartReason,
 } from "../../ground/model/index.ts";
 
@@ -21,6 +22,8 @@ export interface StatusInput {
   readonly node: StatusNode;
   readonly now: number;
   readonly resize: ResizeFacts;
+  /** How the devices of a container are; none where that is not shown. */
+  readonly deviceHealth: (containerName: string) => readonly ResourceStatus[];
   /** Its containers have been stopped for good: no container will start again. */
   readonly tornDown: boolean;
   /** Whether the newest sandbox is fit to run containers in. */

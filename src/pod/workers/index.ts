@@ -5,7 +5,7 @@ export { PodProbes } from "./pod-probes.ts";
 export { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
 export type { PodState, TerminateRequest } from "./pod-state.ts";
 export { PodWorkers } from "./pod-workers.ts";
-export type { WorkerMetrics } from "./ports.ts";
+export type { WorkerMetrics, WorkerPorts } from "./ports.ts";
 export { hasWhatWasPromised, Resizer, type ResizerPorts } from "./resizer.ts";
 export { startSlotsFor } from "./start-slots.ts";
 export { takeOffInTime } from "./take-off.ts";

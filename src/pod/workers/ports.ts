@@ -11,6 +11,7 @@ import type {
   PodUid,
   RecordPodEvent,
   ResizableResource,
+  ResourceStatus,
   SandboxId,
 } from "../../ground/model/index.ts";
 import type { ProbeKind, ProbeResult } from "../probes/index.ts";
@@ -33,6 +34,8 @@ export interface WorkerPorts {
   readonly killer: KillerPort;
   readonly setup: PodSetupPort;
   readonly resize: ResizePort;
+  /** How the devices of a container are, where that is shown. */
+  readonly deviceHealth?: ((uid: PodUid, container: string) => readonly ResourceStatus[]) | undefined;
   readonly checkpoints: PodCheckpointPort;
   readonly hashOf: (container: Container) => string;
   readonly node: () => StatusNode;

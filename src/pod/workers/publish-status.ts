@@ -55,6 +55,7 @@ export async function publishStatus(
       // What was said of an earlier version of the spec says nothing of this one.
       error: worker.resizeError?.generation === pod.metadata.generation ? worker.resizeError?.message : undefined,
     },
+    deviceHealth: (container) => ports.deviceHealth?.(uid, container) ?? [],
     tornDown: !isWanted,
     sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
   };

@@ -1,22 +1,22 @@
 // From pods to what the runtime is told: sandbox and container descriptions, one topic per file.
 export { containerConfig } from "./container.ts";
-export {
-  type ContainerContext,
-  type ContainerImage,
-  type CpuAndMemoryPlacement,
-  type DnsSettings,
-  type IdRange,
-  type KnownServices,
-  type NodeContext,
-  noDeviceGrants,
-  type PodVolume,
-  type ReadConfigMap,
-  type ReadSecret,
-  type ResolvConf,
-  type ResourceSettings,
-  type SandboxContext,
-  type SubPathRequest,
-  type SubPaths,
+export type {
+  ContainerContext,
+  ContainerImage,
+  CpuAndMemoryPlacement,
+  DeviceGrants,
+  DnsSettings,
+  IdRange,
+  KnownServices,
+  NodeContext,
+  PodVolume,
+  ReadConfigMap,
+  ReadSecret,
+  ResolvConf,
+  ResourceSettings,
+  SandboxContext,
+  SubPathRequest,
+  SubPaths,
 } from "./context.ts";
 export { parseContainerAnnotations, runtimeLabels } from "./labels.ts";
 export { linkLegacyLog } from "./logs.ts";

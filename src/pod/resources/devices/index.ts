@@ -1,0 +1,4 @@
+// Devices that plugins offer: which there are, who has them, and what their containers get.
+export { DeviceAdmission } from "./device-admission.ts";
+export { DeviceManager } from "./device-manager.ts";
+export { DeviceProvider } from "./device-provider.ts";

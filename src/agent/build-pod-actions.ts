@@ -90,7 +90,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     removeContainer: (container, signal) => removal.remove(container, signal),
     noteResources: async (pod, name, resources) => {
       // An agent that knows what was given and not what was promised would take it back.
-      await Promise.allSettled([sight.actuations.note(pod, name, resources), sight.allocations.saved()]);
+      await Promise.allSettled([sight.actuations.noteForGood(pod, name, resources), sight.allocations.saved()]);
     },
     notePlace: (container, cpus) => parts.cpusets.made(container, cpus),
     onStart: parts.metrics.runtime.onStart,

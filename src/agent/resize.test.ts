@@ -240,6 +240,30 @@ describe("when there is no room", () => {
   });
 });
 
+test("a resize that is accepted while its pod is taken over is said to be done when it is, and once", async () => {
+  let isFull = true;
+  await using node = await start({
+    handlers: [
+      ({ spec }) =>
+        isFull && spec.containers[0]?.resources?.requests?.["cpu"] === "900m"
+          ? { type: "rejected", reason: "OutOfcpu", message: "there is no room" }
+          : { type: "admitted" },
+    ],
+  });
+  await node.want(pod([container("main", both({ cpu: "100m" }))], 1));
+  await node.until("it runs", () => node.phase("web") === "Running");
+  await node.want(pod([container("main", both({ cpu: "900m" }))], 2));
+  await node.advance(1_000);
+  assert.equal(conditions(node)[0]?.reason, "Deferred");
+  isFull = false;
+  await node.restart();
+  await node.until("it has it", () => node.container("web", "main").resources?.limits?.["cpu"] === "900m");
+  await node.advance(10_000);
+  const told = node.events.filter((event) => event.startsWith("web ResizeCompleted"));
+  assert.equal(told.length, 1, told.join("\n"));
+  assert.match(told[0] ?? "", /"cpu":"900m"/);
+});
+
 describe("whatever happens meanwhile", () => {
   test("memory that is in use is not taken away: it is said, and tried again", async () => {
     await using node = await start();

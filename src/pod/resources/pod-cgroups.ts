@@ -122,7 +122,7 @@ export class PodCgroups {
       const kept = this.#kept.get(uidOf(pod))?.values ?? this.#valuesOf(pod);
       this.#kept.set(uidOf(pod), { path, values: largerValues(kept, { ...limit, ...share }) });
     });
-    await this.#updateTiersOrComplain();
+    if (this.#weighsOnTiers(pod, resource)) await this.#updateTiersOrComplain();
   }
 
   /** Makes it what the spec allows: when its containers have no more than that. */
@@ -135,7 +135,7 @@ export class PodCgroups {
       const kept = this.#kept.get(uidOf(pod))?.values ?? this.#valuesOf(pod);
       this.#kept.set(uidOf(pod), { path, values: { ...kept, ...limit, ...share } });
     });
-    await this.#updateTiersOrComplain();
+    if (this.#weighsOnTiers(pod, resource)) await this.#updateTiersOrComplain();
   }
 
   /**
@@ -298,6 +298,11 @@ export class PodCgroups {
 
   #valuesOf(pod: IdentifiedPod): CgroupValues {
     return podValues(pod, this.#settings, this.#ports.hasExclusiveCpus(pod));
+  }
+
+  /** Whether what the classes of pods have depends on this resource of the pod. */
+  #weighsOnTiers(pod: IdentifiedPod, resource: ResizableResource): boolean {
+    return this.#settings.memoryQos || (resource === "cpu" && qosClassOf(pod) === "Burstable");
   }
 
   /** The limit and the share of one resource. */

@@ -122,8 +122,11 @@ export interface ResizePort {
   givenTo(uid: PodUid): GivenResources;
   /** What the pod asks for and does not have; undefined: nothing. */
   pending(uid: PodUid): PendingResize | undefined;
-  /** The version of the spec whose resources were promised last, until `told`; undefined: no news since. */
-  accepted(uid: PodUid): { readonly generation: number | undefined } | undefined;
+  /**
+   * The version of the spec whose resources were promised last, until `told`; undefined: no news since, or none that
+   * the pod as it is worked on has heard of.
+   */
+  accepted(pod: IdentifiedPod): { readonly generation: number | undefined } | undefined;
   /** What users are told of what the pod as a whole has; undefined: nothing. */
   podLevel(pod: IdentifiedPod, isRunning: boolean): Promise<StatusInput["resize"]["podLevel"]>;
   /** Users know that the pod has what it was promised. */

@@ -49,7 +49,7 @@ export async function publishStatus(
     now: ports.clock.now(),
     resize: {
       pending: ports.resize.pending(uid),
-      accepted: acceptedFor(pod, ports),
+      accepted: ports.resize.accepted(pod),
       given: ports.resize.givenTo(uid),
       podLevel: await ports.resize.podLevel(pod, isRunning),
       // What was said of an earlier version of the spec says nothing of this one.
@@ -73,12 +73,6 @@ export async function publishStatus(
   ports.statuses.set(pod, shown);
   tellOfResize(pod, input, kept, ports);
   return status;
-}
-
-/** A resize that was accepted while an earlier version of the pod is worked on is not its business. */
-function acceptedFor(pod: IdentifiedPod, { resize }: WorkerPorts): StatusInput["resize"]["accepted"] {
-  const accepted = resize.accepted(uidOf(pod));
-  return (accepted?.generation ?? 0) > (pod.metadata.generation ?? 0) ? undefined : accepted;
 }
 
 /** Says once that a resize is done: when all that runs has it, be it that nothing runs. */

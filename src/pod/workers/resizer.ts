@@ -20,7 +20,7 @@ import type { PendingResize, StatusInput } from "../status/index.ts";
 import type { ResizePort } from "./ports.ts";
 
 export interface ResizerPorts {
-  readonly allocations: Pick<Allocations, "saved">;
+  readonly allocations: Pick<Allocations, "saved" | "asRun">;
   readonly actuations: Actuations;
   readonly pending: (uid: PodUid) => PendingResize | undefined;
   /** Accepted, and not said to be done; by the version of the spec. */
@@ -50,9 +50,12 @@ export class Resizer implements ResizePort {
     return this.#ports.pending(uid);
   }
 
-  accepted(uid: PodUid): { readonly generation: number | undefined } | undefined {
-    const { accepted } = this.#ports;
-    return accepted.has(uid) ? { generation: accepted.get(uid) } : undefined;
+  accepted(pod: IdentifiedPod): { readonly generation: number | undefined } | undefined {
+    const { accepted, allocations } = this.#ports;
+    const uid = uidOf(pod);
+    // It may still be worked on with what it was promised before, in the same version of its spec.
+    if (!accepted.has(uid) || allocations.asRun(pod) !== pod) return undefined;
+    return { generation: accepted.get(uid) };
   }
 
   told(uid: PodUid): void {
@@ -95,8 +98,7 @@ export class Resizer implements ResizePort {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#ports.containers.update(pod, running, container, signal);
-    // What is lost of it is done again.
-    void this.#ports.actuations.note(pod, running.name, container.resources ?? {});
+    this.#ports.actuations.note(pod, running.name, container.resources ?? {});
   }
 
   podMemoryLimit(pod: IdentifiedPod): bigint | undefined {

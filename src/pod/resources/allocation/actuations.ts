@@ -38,17 +38,18 @@ export class Actuations {
     return pod === "none" ? undefined : pod;
   }
 
-  /**
-   * The container is made, or was changed, with these resources. Resolves when that would outlive the agent, or can't be
-   * saved: where the note is lost the change is made again.
-   */
-  async note(pod: IdentifiedPod, container: string, resources: ContainerResources): Promise<void> {
+  /** The container is made, or was changed, with these resources. Where the note is lost the change is made again. */
+  note(pod: IdentifiedPod, container: string, resources: ContainerResources): void {
     const uid = uidOf(pod);
     const before = this.#kept.of(uid);
     const given = this.#asNoted(pod, resources);
     this.#kept.set(uid, { ...before, containers: { ...before?.containers, [container]: given } });
-    // It is logged already.
-    await this.#kept.saved().catch(() => undefined);
+  }
+
+  /** The same, and resolves when it would outlive the agent. */
+  async noteForGood(pod: IdentifiedPod, container: string, resources: ContainerResources): Promise<void> {
+    this.note(pod, container, resources);
+    await this.#kept.saved();
   }
 
   /** The pod's own limits count where a container has none. They are only named while the pod was given others. */

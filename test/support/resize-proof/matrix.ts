@@ -65,7 +65,7 @@ export async function countDongles(cluster: ClusterPods, count: number): Promise
 }
 
 /** What containers have that are not resized. */
-const other: Wish = same(100, 32);
+const other: Wish = same(50, 32);
 
 export interface Walk {
   readonly cluster: ClusterPods;

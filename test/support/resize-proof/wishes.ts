@@ -90,25 +90,34 @@ function bothLists(resource: Resource, direction: Direction): readonly Change[] 
 }
 
 export const burstableBase: Wish = { requests: { cpu: 100, memory: 40 }, limits: { cpu: 400, memory: 120 } };
-export const guaranteedBase: Wish = same(200, 80);
+export const guaranteedBase: Wish = same(120, 80);
 
 export const burstableSteps: readonly Step[] = stepsOf(burstableBase, burstableChanges);
 export const guaranteedSteps: readonly Step[] = stepsOf(guaranteedBase, guaranteedChanges);
 
 /**
- * One after the other, each from what the one before left. Amounts go back to the middle where they would leave it, and
- * none comes twice: a container that restarts with what it once had would be in its back-off.
+ * One after the other, each from what the one before left. None comes twice: a container that restarts with what it
+ * once had would be in its back-off.
  */
 function stepsOf(base: Wish, changes: readonly (readonly Change[])[]): readonly Step[] {
+  const seen = new Set([JSON.stringify(base)]);
   let now = base;
-  return changes.map((change, index) => {
-    const changed = { requests: { ...now.requests }, limits: { ...now.limits } };
-    for (const { resource, list, direction } of change) {
-      const by = (resource === "cpu" ? 30 : 12) + (index % 7);
-      changed[list][resource] = now[list][resource] + (direction === "increase" ? by : -by);
-    }
-    now = changed;
+  return changes.map((change) => {
+    now = newWish(now, change, seen);
     const what = change.map(({ resource, list, direction }) => `${direction} ${list}.${resource}`).join(", ");
     return { what, wish: now };
   });
+}
+
+function newWish(before: Wish, change: readonly Change[], seen: Set<string>): Wish {
+  for (let more = 0; ; more++) {
+    const wish = { requests: { ...before.requests }, limits: { ...before.limits } };
+    for (const { resource, list, direction } of change) {
+      const by = (resource === "cpu" ? 30 : 12) + more;
+      wish[list][resource] += direction === "increase" ? by : -by;
+    }
+    if (seen.has(JSON.stringify(wish))) continue;
+    seen.add(JSON.stringify(wish));
+    return wish;
+  }
 }

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { WholeAgent } from "../../test/support/whole-agent.ts";
 import { resources } from "../connections/kube/index.ts";
+import { never } from "../ground/base/index.ts";
 import { podCgroup } from "../ground/model/index.ts";
+import type { EvictionDryRun } from "../node/eviction/dry-run.ts";
+import { buildDryRuns } from "./build-dry-runs.ts";
 
 const gibibyte = 2 ** 30;
 const naming = { driver: "cgroupfs", root: "/", perQos: true } as const;
@@ -44,4 +47,34 @@ test("memory runs short: a pod is evicted, the Node says so at once, and no pod 
   assert.equal(whole.pod("late")?.status?.message, "Pod was rejected: The node had condition: [MemoryPressure]. ");
   await whole.advance(300_000);
   assert.equal(condition(whole, "MemoryPressure"), "False");
+});
+
+test("dry runs of a running agent: who would go, what would be removed, what a drain would do; nothing happens", async () => {
+  await using whole = await WholeAgent.start();
+  for (const name of ["greedy", "modest"]) whole.create(name);
+  await whole.until("both run", () => whole.running().length === 2);
+  use(whole, "greedy", 8 * gibibyte);
+  use(whole, "modest", 1000);
+  await whole.advance(20_000);
+  const runs = buildDryRuns(whole.agent.parts);
+  const ask = async (name: string, question: string): Promise<unknown> =>
+    await runs.get(name)?.(new URLSearchParams(question), never);
+  const calm = (await ask("evict", "")) as EvictionDryRun;
+  assert.deepEqual([calm.outcome, calm.victims], ["nothing to do", []]);
+  const pressed = (await ask("evict", "signal=memory.available=50Mi")) as EvictionDryRun;
+  assert.equal(pressed.outcome, "enough");
+  // From 15 GiB to 50 MiB at once leaves no time to ask.
+  assert.deepEqual(
+    pressed.victims.map(({ pod, frees, graceSeconds }) => [pod, frees, graceSeconds]),
+    [["default/greedy", "8Gi", 0]],
+  );
+  await assert.rejects(
+    ask("evict", "signal=memory=50Mi"),
+    /there is no signal "memory"; there are memory\.available, /,
+  );
+  const collected = (await ask("gc", "all=1")) as { images: { stays: readonly { because: string }[] } };
+  assert.ok(collected.images.stays.some(({ because }) => /^container \S+ of default\/\S+ uses it$/.test(because)));
+  const drained = (await ask("drain", "timeout=1s")) as { goes: readonly { pod: string; isOverTime: boolean }[] };
+  assert.deepEqual(drained.goes.map(({ pod }) => pod).sort(), ["default/greedy", "default/modest"]);
+  assert.equal(whole.running().length, 2);
 });

@@ -723,7 +723,7 @@ test("words: of a pod that was not measured, only the node is told of", () => {
 
 const rest: EvictionStep = { type: "rest" };
 for (const { name, available, step = rest, changesAt, expected } of [
-  { name: "far away, rarely", available: 20_000, expected: 10_000 },
+  { name: "far away, rarely", available: 40_000, expected: 30_000 },
   { name: "as soon as it could be reached", available: 100 + 2048, expected: 2_000 },
   { name: "close, often", available: 101, expected: 250 },
   { name: "a soft threshold in its grace, now and then", available: 50, expected: 1_000 },

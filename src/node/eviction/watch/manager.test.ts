@@ -115,7 +115,7 @@ test("far from every threshold, hardly anybody looks", async () => {
   world.capacity.tasks = 1_000_000;
   world.start();
   await world.clock.advance(600_000);
-  assert.ok(world.looks <= 61, `${world.looks} looks in ten minutes`);
+  assert.ok(world.looks <= 21, `${world.looks} looks in ten minutes`);
 });
 
 test("what nobody needs goes before any pod, and may be enough", async () => {

@@ -69,6 +69,8 @@ const reclaimWithinMs = 120_000;
 /** What pods have on disk is measured anew for a decision after that. */
 const diskUseGoodMs = 10_000;
 const retryMs = 1_000;
+/** While the runtime has not said which disk it uses. */
+const askForDisksMs = 10_000;
 const shortestRestMs = 20;
 
 /**
@@ -114,9 +116,9 @@ export class EvictionManager {
       for (;;) {
         this.#isLookWanted = false;
         const nextMs = await this.#round(scope, signal);
+        if (!this.#isLookWanted) await this.#pause.wait(nextMs, signal);
         // However often the kernel has something to tell.
-        await clock.sleep(shortestRestMs, signal);
-        if (!this.#isLookWanted) await this.#pause.wait(nextMs - shortestRestMs, signal);
+        if (this.#isLookWanted) await clock.sleep(shortestRestMs, signal);
       }
     } finally {
       this.#ports.alarms.close();
@@ -170,7 +172,8 @@ export class EvictionManager {
     }
     this.#noteStuck(step);
     await alarms.follow(reading, this.#thresholds, alarmPath, now);
-    return nextLookMs(look, step, { thresholds: this.#thresholds, observations: reading.observations }, now);
+    const nextMs = nextLookMs(look, step, { thresholds: this.#thresholds, observations: reading.observations }, now);
+    return this.#layout === undefined ? Math.min(nextMs, askForDisksMs) : nextMs;
   }
 
   #lookSettings() {

@@ -88,6 +88,8 @@ const urgentMs = 4_000;
 const urgentShare = 0.25;
 /** Victims that are not pressing follow each other at this distance, so that a spike costs one pod and not all. */
 const spacingMs = 1_000;
+/** What was killed in an instant has to be seen in the figures before the next one goes. */
+const pressingSpacingMs = 100;
 /** What a pod had on disk is gone a while after the pod is: runtimes and file systems take their time. */
 const diskSpacingMs = 15_000;
 /** A pod that was killed is gone after that, or something holds it: nobody waits for it any longer. */
@@ -130,8 +132,10 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
     } else if (isReclaimDue(deeds, now)) return { type: "reclaim", threshold, means };
   }
   const isDisk = signalFacts[threshold.signal].condition === "DiskPressure";
-  const nextVictimAt = (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY) + (isDisk ? diskSpacingMs : spacingMs);
-  if (!isPressing && now < nextVictimAt) return wait;
+  // What got less before a victim that is gone was chosen may have been its doing.
+  const isStillPressing = isPressing && (mine.length > 0 || isRateFresh(threshold, situation));
+  const apartMs = isStillPressing ? pressingSpacingMs : isDisk ? diskSpacingMs : spacingMs;
+  if (now < (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
   return eviction(threshold, isPressing, situation);
 }
 
@@ -191,6 +195,11 @@ function isRunningOut(threshold: EvictionThreshold, { look }: Situation): boolea
   if (!isHard(threshold) || signalFacts[threshold.signal].condition === "DiskPressure") return false;
   const sample: Sample | undefined = look.record.samples.get(threshold.signal);
   return sample !== undefined && runsOutInMs(sample) < urgentMs;
+}
+
+function isRateFresh({ signal }: EvictionThreshold, { look, deeds }: Situation): boolean {
+  const since = look.record.samples.get(signal)?.since ?? Number.NEGATIVE_INFINITY;
+  return since >= (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY);
 }
 
 /** Whether the pod is about to give back what is short, and takes no longer about it than it should. */

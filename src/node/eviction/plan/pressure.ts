@@ -15,6 +15,8 @@ export interface PressureRecord {
 
 export interface Sample {
   readonly at: number;
+  /** When the sample before it was taken: the rate is that of the time between. */
+  readonly since: number;
   readonly available: number;
   /** How fast it was getting less; undefined while nobody can tell. */
   readonly lossPerSecond: number | undefined;
@@ -91,7 +93,7 @@ function samplesAfter(
       if (before !== undefined && ms < shortestRateMs) return [signal, before];
       const lossPerSecond =
         before === undefined || ms > longestRateMs ? undefined : ((before.available - available) * 1000) / ms;
-      return [signal, { at: now, available, lossPerSecond }];
+      return [signal, { at: now, since: before?.at ?? now, available, lossPerSecond }];
     }),
   );
 }

@@ -86,10 +86,12 @@ describe("abuse of the node's API", { timeout: 200_000 }, () => {
     await isAsBefore();
   });
 
+  /** From many addresses: one alone may not have so many. */
   async function openSilent(count: number): Promise<readonly Socket[]> {
     const sockets: Socket[] = [];
     for (let index = 0; index < count; index++) {
-      const socket = connect({ host: "127.0.0.1", port: index % 2 ? plain.port : secure.port });
+      const port = index % 2 ? plain.port : secure.port;
+      const socket = connect({ host: "127.0.0.1", port, localAddress: `127.0.0.${2 + (index % 9)}` });
       socket.on("error", () => {}).resume();
       sockets.push(socket);
       if (index % 100 === 99) assert.equal(await health(), 200);

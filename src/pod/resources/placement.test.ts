@@ -19,16 +19,21 @@ import { placementView } from "./placement-view.ts";
 import type { RunningContainers } from "./running-containers.ts";
 
 /** A disk whose writes take time: whoever is killed meanwhile finds the old text or the new one. */
-class SlowDisk implements LastingFiles {
+class SlowDisk {
   readonly texts = new Map<string, string>();
   readonly #pending = new Map<string, { readonly text: string; readonly done: () => void }>();
+  #owner = 0;
 
-  async read(path: string): Promise<string | undefined> {
-    return this.texts.get(path);
-  }
-
-  save(path: string, text: string): Promise<void> {
-    return new Promise((done) => this.#pending.set(path, { text, done }));
+  /** For an agent that starts; those before it write no more, not even what they were about to. */
+  forNewAgent(): LastingFiles {
+    const owner = ++this.#owner;
+    return {
+      read: async (path) => this.texts.get(path),
+      save: (path, text) =>
+        new Promise((done) => {
+          if (owner === this.#owner) this.#pending.set(path, { text, done });
+        }),
+    };
   }
 
   async finishWrites(): Promise<void> {
@@ -93,7 +98,7 @@ async function started(
   };
   const placement = new Placement(how, {
     rootDir: "/root",
-    files: disk,
+    files: disk.forNewAgent(),
     clock,
     log: silentLogger,
     readTopology: async () => machine,

@@ -327,3 +327,14 @@ describe("the file", () => {
     );
   });
 });
+
+test("an init container that comes again does not count on memory of one that runs after it", () => {
+  const { memory, give } = memoryManager();
+  give(pod("other", "10Gi"));
+  const again = sizedPod("again", { app: "1 3Gi" }, { first: "1 5Gi", second: "1 2Gi" });
+  give(again);
+  memory.starting(again, "second");
+  assert.deepEqual(shown(memory.state.machine), ["0: 4 [0] x2", "1: 0 [1] x1"]);
+  assert.throws(() => give(again), /no NUMA nodes with enough memory is available/);
+  assert.deepEqual(shown(memory.state.machine), ["0: 4 [0] x2", "1: 0 [1] x1"]);
+});

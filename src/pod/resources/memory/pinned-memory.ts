@@ -63,7 +63,7 @@ export class PinnedMemory implements HintProvider {
   hints(pod: IdentifiedPod, container: Container): Hints {
     const own = blocksOf(this.#state, uidOf(pod), container.name);
     if (own !== undefined) return this.#hintsOf(own);
-    return this.#hintsFor(pod, requestedMemory(pod, container));
+    return this.#hintsFor(pod, requestedMemory(pod, container), this.#endedBefore(pod, container.name));
   }
 
   podHints(pod: IdentifiedPod): Hints {
@@ -71,7 +71,7 @@ export class PinnedMemory implements HintProvider {
       const own = blocksOf(this.#state, uidOf(pod), container.name);
       if (own !== undefined) return this.#hintsOf(own);
     }
-    return this.#hintsFor(pod, requestedMemoryOfPod(pod));
+    return this.#hintsFor(pod, requestedMemoryOfPod(pod), initsOf(pod));
   }
 
   allocate(pod: IdentifiedPod, container: Container, hint: Hint): void {
@@ -81,7 +81,7 @@ export class PinnedMemory implements HintProvider {
     metrics?.onRequest();
     if (blocksOf(this.#state, uidOf(pod), container.name) !== undefined) return;
     try {
-      const nodes = numa.idsOf(this.#choose(pod, requested, hint));
+      const nodes = numa.idsOf(this.#choose(pod, container, requested, hint));
       const blocks = [...requested].map(([type, bytes]): MemoryBlock => ({ nodes, type, bytes }));
       this.#become(this.#given(pod, container, blocks));
     } catch (error) {
@@ -91,10 +91,15 @@ export class PinnedMemory implements HintProvider {
   }
 
   /** From which nodes it comes: those of the hint, as far as they have it. */
-  #choose(pod: IdentifiedPod, requested: RequestedMemory, { nodes, isPreferred }: Hint): NumaMask {
+  #choose(
+    pod: IdentifiedPod,
+    container: Container,
+    requested: RequestedMemory,
+    { nodes, isPreferred }: Hint,
+  ): NumaMask {
     const { numa } = this.#ports;
     const { machine } = this.#state;
-    const hints = this.#memoryHints(pod, requested);
+    const hints = this.#memoryHints(pod, requested, this.#endedBefore(pod, container.name));
     let chosen: Hint = { nodes, isPreferred };
     if (nodes === undefined) {
       const best = bestOf(hints);
@@ -138,23 +143,22 @@ export class PinnedMemory implements HintProvider {
     return withBlocks(state, uid, container.name, blocks);
   }
 
+  /** Those whose memory the container may use again: a later one runs after it. */
   #endedBefore(pod: IdentifiedPod, container: string): readonly string[] {
-    const inits = containersOf(pod).filter(({ kind }) => kind === "init");
-    const names = inits.map((entry) => entry.container.name);
+    const names = initsOf(pod);
     const position = names.indexOf(container);
     return position === -1 ? names : names.slice(0, position);
   }
 
-  #hintsFor(pod: IdentifiedPod, requested: RequestedMemory): Hints {
-    const hints = requested.size === 0 ? [] : this.#memoryHints(pod, requested);
+  #hintsFor(pod: IdentifiedPod, requested: RequestedMemory, ended: readonly string[]): Hints {
+    const hints = requested.size === 0 ? [] : this.#memoryHints(pod, requested, ended);
     // Where nothing fits, others may have an opinion; the giving will fail in any case.
     if (hints.length === 0) return noOpinion;
     return new Map([...requested.keys()].map((type) => [type, hints]));
   }
 
-  #memoryHints(pod: IdentifiedPod, requested: RequestedMemory): readonly MemoryHint[] {
-    const inits = containersOf(pod).filter(({ kind }) => kind === "init");
-    const own = inits.flatMap(({ container }) => blocksOf(this.#state, uidOf(pod), container.name) ?? []);
+  #memoryHints(pod: IdentifiedPod, requested: RequestedMemory, ended: readonly string[]): readonly MemoryHint[] {
+    const own = ended.flatMap((name) => blocksOf(this.#state, uidOf(pod), name) ?? []);
     const reusable = (nodes: readonly number[], type: string): number =>
       own.reduce((sum, block) => (block.type === type && areSame(block.nodes, nodes) ? sum + block.bytes : sum), 0);
     return memoryHints(this.#state.machine, this.#ports.numa, requested, reusable);
@@ -171,6 +175,12 @@ export class PinnedMemory implements HintProvider {
     this.#state = state;
     this.#ports.onChange(state);
   }
+}
+
+function initsOf(pod: IdentifiedPod): readonly string[] {
+  return containersOf(pod)
+    .filter(({ kind }) => kind === "init")
+    .map(({ container }) => container.name);
 }
 
 function areSame(a: readonly number[], b: readonly number[]): boolean {

@@ -2,11 +2,17 @@ import type { IdentifiedPod } from "../../src/ground/model/index.ts";
 import { enginePod } from "../support/test-engine.ts";
 import type { FuzzRandom } from "./fuzzing.ts";
 
+/** What an API server takes of a request: no pod is larger. */
+const largestPodBytes = 3 * 1024 * 1024;
+
 /** A pod with a bit of everything, some of it spoilt: absent, of another type, far too large, or of no known word. */
 export function oddPod(random: FuzzRandom, name: string): IdentifiedPod {
-  const pod = structuredClone(richPod(random, name)) as unknown as Tree;
-  for (let left = random.below(4); left > 0; left--) spoilSomewhere(pod["spec"] as Tree, random);
-  return Object.freeze(pod) as unknown as IdentifiedPod;
+  for (;;) {
+    const pod = structuredClone(richPod(random, name)) as unknown as Tree;
+    for (let left = random.below(4); left > 0; left--) spoilSomewhere(pod["spec"] as Tree, random);
+    // A thousand copies of a container that has a text of a hundred thousand characters are too much.
+    if (JSON.stringify(pod).length <= largestPodBytes) return Object.freeze(pod) as unknown as IdentifiedPod;
+  }
 }
 
 type Tree = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -108,6 +108,14 @@ export class Pods {
   async start(pod: Pod, command: readonly string[], choice: ContainerChoice = {}): Promise<string> {
     const containerId = await this.create(pod, command, choice);
     await this.runtime.startContainer({ containerId });
+    return containerId;
+  }
+
+  /** Starts a program that says "ready" once it hears signals as the test wants: before that, any signal would end it. */
+  async startListening(pod: Pod, command: readonly string[]): Promise<string> {
+    const containerId = await this.start(pod, command);
+    const log = join(pod.config.logDirectory, "main/0.log");
+    await eventually(async () => (/ F ready$/m.test(await readFile(log, "utf8").catch(() => "")) ? true : undefined));
     return containerId;
   }
 

@@ -4,14 +4,13 @@ import { ContainerState } from "../../src/connections/cri/index.ts";
 import { fails, type Pods } from "./pods.ts";
 
 const untilStopped = ["sleep", "1000"];
-const ignoring = ["sh", "-c", "trap '' TERM; while true; do sleep 1; done"];
+const ignoring = ["sh", "-c", "trap '' TERM; echo ready; while true; do sleep 1; done"];
 const obeying = ["sh", "-c", "trap 'exit 5' TERM; echo ready; sleep 1000 & wait"];
 
 export function stopContract(pods: Pods): void {
   test("stopping asks first: a program that obeys ends with its own code, well within the grace", async () => {
     const pod = await pods.run();
-    const id = await pods.start(pod, obeying);
-    await pods.runtime.execSync({ containerId: id, cmd: ["sleep", "0.3"], timeout: 0n });
+    const id = await pods.startListening(pod, obeying);
     const startedAt = performance.now();
     await pods.runtime.stopContainer({ containerId: id, timeout: 120n });
     assert.ok(performance.now() - startedAt < 60_000);
@@ -22,7 +21,7 @@ export function stopContract(pods: Pods): void {
 
   test("a program that does not obey is killed when the grace has passed", async () => {
     const pod = await pods.run();
-    const id = await pods.start(pod, ignoring);
+    const id = await pods.startListening(pod, ignoring);
     const startedAt = performance.now();
     await pods.runtime.stopContainer({ containerId: id, timeout: 1n });
     assert.ok(performance.now() - startedAt >= 990, "the grace is waited for");
@@ -33,7 +32,7 @@ export function stopContract(pods: Pods): void {
 
   test("no grace kills at once", async () => {
     const pod = await pods.run();
-    const id = await pods.start(pod, obeying);
+    const id = await pods.startListening(pod, obeying);
     await pods.runtime.stopContainer({ containerId: id, timeout: 0n });
     assert.equal((await pods.status(id)).exitCode, 137);
     await pods.remove(pod);
@@ -41,7 +40,7 @@ export function stopContract(pods: Pods): void {
 
   test("a later stop with a shorter grace cuts an earlier one short", async () => {
     const pod = await pods.run();
-    const id = await pods.start(pod, ignoring);
+    const id = await pods.startListening(pod, ignoring);
     const patient = pods.runtime.stopContainer({ containerId: id, timeout: 3600n });
     await pods.runtime.stopContainer({ containerId: id, timeout: 1n });
     await patient;
@@ -51,7 +50,7 @@ export function stopContract(pods: Pods): void {
 
   test("giving up a stop leaves the container as it is", async () => {
     const pod = await pods.run();
-    const id = await pods.start(pod, ignoring);
+    const id = await pods.startListening(pod, ignoring);
     const giveUp = new AbortController();
     const stop = pods.runtime.stopContainer({ containerId: id, timeout: 3600n }, { signal: giveUp.signal });
     const outcome = assert.rejects(stop, (error) => error === giveUp.signal.reason);
@@ -78,7 +77,7 @@ export function stopContract(pods: Pods): void {
 
   test("removing a running container kills it, twice is fine", async () => {
     const pod = await pods.run();
-    const id = await pods.start(pod, ignoring);
+    const id = await pods.startListening(pod, ignoring);
     await pods.runtime.removeContainer({ containerId: id });
     await pods.runtime.removeContainer({ containerId: id });
     await assert.rejects(pods.status(id), fails("NotFound"));

@@ -13,6 +13,16 @@ import { oddPod } from "./odd-pods.ts";
 
 const podsAtOnce = 8;
 
+/** What a person needs to see why a pod did not leave. */
+function leftBehind({ engine, events }: TestEngine): string {
+  const pods = [...engine.workers.uids()].map((uid) => {
+    const { step, ...rest } = engine.workers.stateOf(uid) ?? { step: "no state" };
+    return `${uid}: ${step} ${JSON.stringify(rest)}`;
+  });
+  const last = events.slice(-10).map((event) => JSON.stringify(event));
+  return `pods that do not leave:\n${pods.join("\n")}\nlast events:\n${last.join("\n")}`.slice(0, 10_000);
+}
+
 fuzzTest("odd pods end as their own failures; a good pod beside them starts, and all can be deleted", async (fuzz) => {
   const { random } = fuzz;
   const node = { metadata: { name: "n1", labels: { zone: "a", number: "12" } }, spec: {}, status: {} };
@@ -44,7 +54,11 @@ fuzzTest("odd pods end as their own failures; a good pod beside them starts, and
     await engine.until(`${good} still runs`, () => engine.phase(good) === "Running");
     await engine.drop(...names, good);
     const left = (): number => [...engine.engine.workers.uids()].length;
-    await engine.until("all are gone", () => left() === 0, 24 * 3_600_000, 60_000);
+    await engine
+      .until("all are gone", () => left() === 0, 24 * 3_600_000, 60_000)
+      .catch((error: unknown) => {
+        throw new Error(leftBehind(engine), { cause: error });
+      });
     assert.deepEqual(engine.running(), []);
     // What a pod waited for is given up with it, within the longest that a call to the runtime may take.
     await engine.until("no timer is left", () => engine.clock.pendingTimers <= idleTimers, 600_000, 10_000);

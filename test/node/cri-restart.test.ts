@@ -36,7 +36,7 @@ test("containerd is killed under 50 calls: each fails typed, and the same client
   await eventually(async () => (gaps() === 1 ? true : undefined));
 
   const pod = await pods.run();
-  const main = await pods.start(pod, ["sh", "-c", "trap '' TERM; while true; do sleep 1; done"]);
+  const main = await pods.startListening(pod, ["sh", "-c", "trap '' TERM; echo ready; while true; do sleep 1; done"]);
   const stop = () => runtime.stopContainer({ containerId: main, timeout: 3600n });
   const calls = Array.from({ length: 50 }, stop);
   const outcomes = Promise.allSettled(calls);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Container } from "../../src/ground/model/index.ts";
-import { isReady } from "../support/agent.ts";
+import { answerMs, eventually, isReady } from "../support/agent.ts";
 import { conditionOf, idOf, isOver, statusOf, TestNode, type Trace } from "../support/test-node.ts";
 
 describe("init containers and sidecars", { concurrency: 6 }, () => {
@@ -15,9 +15,12 @@ describe("init containers and sidecars", { concurrency: 6 }, () => {
   /** Writes down its name, then does what the script says. */
   const tracing = (trace: Trace, name: string, script = "", more: Partial<Container> = {}): Container =>
     node.shell(name, `echo ${name} >> /trace/words; ${script}`, { volumeMounts: [trace.mount], ...more });
-  /** Writes down when it begins and when it is told to end. */
+  /** Writes down when it begins and when it is told to end; ready when it would hear of it. */
   const lasting = (trace: Trace, name: string, more: Partial<Container> = {}, ending = "exit 0"): Container =>
-    tracing(trace, name, `trap 'echo ${name} ends >> /trace/words; ${ending}' TERM; sleep 1d & wait`, more);
+    tracing(trace, name, `trap 'echo ${name} ends >> /trace/words; ${ending}' TERM; touch /up; sleep 1d & wait`, {
+      readinessProbe: { exec: { command: ["test", "-e", "/up"] }, periodSeconds: 1 },
+      ...more,
+    });
   const sidecar = { restartPolicy: "Always" } as const;
 
   test("init containers run one after the other, then the regular ones", async () => {
@@ -143,6 +146,7 @@ describe("init containers and sidecars", { concurrency: 6 }, () => {
       containers: [tracing(trace, "main", "sleep 1; exit 1")],
     });
     await node.agent.until("once", "restarted", (pod) => statusOf(pod, "main").restartCount === 1);
+    await eventually(async () => (await trace.words()).length === 3, "the second main has begun", answerMs);
     assert.deepEqual(await trace.words(), ["setup", "main", "main"]);
   });
 });

@@ -106,8 +106,9 @@ describe("probes", { concurrency: 6 }, () => {
   });
 
   test("liveness under restartPolicy Never: killed, and the pod is over", async () => {
-    const livenessProbe = { ...exec("false"), initialDelaySeconds: 1 };
-    const main = node.shell("main", "trap 'exit 3' TERM; sleep 1d & wait", { livenessProbe });
+    // It fails once the program hears of its end.
+    const livenessProbe = exec("! test -e /up");
+    const main = node.shell("main", "trap 'exit 3' TERM; touch /up; sleep 1d & wait", { livenessProbe });
     await node.agent.apply("live-never", { restartPolicy: "Never", containers: [main] });
     const over = await node.agent.until("live-never", "over", isOver);
     assert.equal(over.status?.phase, "Failed");
@@ -116,12 +117,12 @@ describe("probes", { concurrency: 6 }, () => {
   });
 
   test("a probe's own grace counts instead of the pod's", async () => {
-    const deaf = node.shell("main", "trap '' TERM; while true; do sleep 1; done", {
+    const deaf = node.shell("main", "trap '' TERM; touch /up; while true; do sleep 1; done", {
       livenessProbe: { ...exec("! test -f /tmp/dead"), terminationGracePeriodSeconds: 1 },
     });
     await node.agent.apply("live-grace", { terminationGracePeriodSeconds: 600, containers: [deaf] });
     const pod = await node.agent.until("live-grace", "ready", isReady);
-    await node.sh(pod, "main", "touch /tmp/dead");
+    await node.sh(pod, "main", "until test -f /up; do usleep 50000; done; touch /tmp/dead");
     const restarted = await node.agent.until(
       "live-grace",
       "restarted",

@@ -8,6 +8,9 @@ import type { Container, Pod } from "../../src/ground/model/index.ts";
 import { answerMs, eventually, isReady } from "../support/agent.ts";
 import { isOver, statusOf, TestNode, type Trace } from "../support/test-node.ts";
 
+/** Ready is who has set its trap: a signal before that ends a program at once. */
+const isUp = { exec: { command: ["test", "-e", "/up"] }, periodSeconds: 1 };
+
 describe("termination", { concurrency: 6 }, () => {
   let node: TestNode;
   let silentRegistry: Server;
@@ -26,8 +29,9 @@ describe("termination", { concurrency: 6 }, () => {
 
   /** Writes down its start, and what it does when told to end. */
   const tracing = (trace: Trace, word: string, ending: string, more: Partial<Container> = {}): Container =>
-    node.shell("main", `trap '${ending}' TERM; echo ${word} starts >> /trace/words; sleep 1d & wait; wait`, {
+    node.shell("main", `trap '${ending}' TERM; echo ${word} starts >> /trace/words; touch /up; sleep 1d & wait; wait`, {
       volumeMounts: [trace.mount],
+      readinessProbe: isUp,
       ...more,
     });
   const says = (word: string): string => `echo ${word} >> /trace/words`;
@@ -58,7 +62,9 @@ describe("termination", { concurrency: 6 }, () => {
   });
 
   test("a container that will not hear is killed when its grace is over, not before", async () => {
-    const deaf = node.shell("main", "trap '' TERM; while true; do sleep 1; done");
+    const deaf = node.shell("main", "trap '' TERM; touch /up; while true; do sleep 1; done", {
+      readinessProbe: isUp,
+    });
     await node.agent.apply("deaf", { terminationGracePeriodSeconds: 3, containers: [deaf] });
     const pod = await node.agent.until("deaf", "ready", isReady);
     const asked = systemClock.monotonic();
@@ -167,7 +173,9 @@ describe("termination", { concurrency: 6 }, () => {
     await node.agent.apply("initialising", {
       terminationGracePeriodSeconds: 10,
       volumes: [trace.volume],
-      initContainers: [{ ...tracing(trace, "init", `${says("init ends")}; exit 0`), name: "init" }],
+      initContainers: [
+        node.shell("init", `trap '${says("init ends")}; exit 0' TERM; ${says("init starts")}; sleep 1d & wait`, mounts),
+      ],
       containers: [node.shell("main", says("main starts"), mounts)],
     });
     await node.agent.until("initialising", "it runs", (pod) => statusOf(pod, "init").state?.running !== undefined);
@@ -211,8 +219,8 @@ test("what happens to manifests while the agent is away is done when it is back"
     containers: [
       node.shell(
         "main",
-        `trap 'sleep 1; echo ${word} ended >> /trace/words; exit 0' TERM; echo ${word} starts >> /trace/words; sleep 1d & wait`,
-        { volumeMounts: [trace.mount] },
+        `trap 'sleep 1; echo ${word} ended >> /trace/words; exit 0' TERM; echo ${word} starts >> /trace/words; touch /up; sleep 1d & wait`,
+        { volumeMounts: [trace.mount], readinessProbe: isUp },
       ),
     ],
   });

@@ -142,6 +142,18 @@ test("a pod that was removed while the agent was away is stopped as its users as
   assert.deepEqual(commands, ["say goodbye"]);
 });
 
+for (const containers of ["main", {}, 7, null, [null], ["main", []]]) {
+  test(`a pod whose containers are no list (${JSON.stringify(containers)}) can be deleted`, async () => {
+    await using node = await start();
+    const pod = enginePod("odd", { initContainers: [{ ...container, name: "init" }] });
+    await node.want({ ...pod, spec: { ...pod.spec, containers } as unknown as IdentifiedPod["spec"] });
+    await node.advance(60_000);
+    await node.drop("odd");
+    await node.until("it is gone", () => [...node.engine.workers.uids()].length === 0);
+    assert.deepEqual(node.runtime.sandboxes(), []);
+  });
+}
+
 test("a resize that is refused is not shown as granted, neither now nor after a restart", async () => {
   await using node = await start({ resizeSettings: { isEnabled: false } });
   const asking = (cpu: string, generation: number): IdentifiedPod =>

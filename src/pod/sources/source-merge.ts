@@ -9,6 +9,7 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
+import { withContainerLists } from "./container-lists.ts";
 
 /** Annotations that agents write for themselves: they say nothing about what the user wants. */
 const localAnnotations = [configSourceAnnotation, configMirrorAnnotation, configSeenAnnotation] as const;
@@ -83,7 +84,8 @@ export class PodsOfSource {
     return merge;
   }
 
-  #put(known: StoredPod | undefined, incoming: IdentifiedPod, seenAt: string, merge: MergeList): void {
+  #put(known: StoredPod | undefined, sent: IdentifiedPod, seenAt: string, merge: MergeList): void {
+    const incoming = withContainerLists(sent);
     const uid = uidOf(incoming);
     if (known === undefined) {
       const pod = withAnnotations(incoming, {

@@ -7,6 +7,7 @@ import type { AgentParts } from "./build-agent.ts";
 import { openPodResources } from "./build-pod-resources.ts";
 import { mayChangeHost } from "./host-settings.ts";
 import type { AgentInputs } from "./inputs.ts";
+import { keepSystemCgroups } from "./system-cgroups.ts";
 
 /** One step of the start; the order matters, since an error at one hides what comes after. */
 export interface Stage {
@@ -40,7 +41,7 @@ export class Agent {
       { name: "identity", start: () => this.#showIdentity() },
       { name: "directories", start: () => this.#prepareDirectories() },
       { name: "kernel", start: () => this.#tuneKernel() },
-      { name: "own process", start: () => base.host.tuneProcess(base.config, this.#earlyPorts()) },
+      { name: "own process", start: () => this.#tuneProcess() },
       { name: "listeners", start: () => this.#listen() },
       { name: "runtime", start: () => this.#connectRuntime() },
       { name: "pods", start: () => this.#startPods() },
@@ -130,6 +131,12 @@ export class Agent {
   async #tuneKernel(): Promise<void> {
     const { config, host, log, process } = this.parts.base;
     if (mayChangeHost(process.environment)) await host.tuneKernel(config, log.named("kernel"));
+  }
+
+  async #tuneProcess(): Promise<void> {
+    const { base } = this.parts;
+    await base.host.tuneProcess(base.config, this.#earlyPorts());
+    await keepSystemCgroups(base, this.#early);
   }
 
   async #listen(): Promise<void> {

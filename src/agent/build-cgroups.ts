@@ -1,10 +1,17 @@
-import { reservedResources } from "../ground/config/index.ts";
-import { amountsOf, uidOf } from "../ground/model/index.ts";
-import { type NodeAllocatableSettings, NodeCgroups, type Placement } from "../pod/resources/index.ts";
+import { qosReservedPercent } from "../ground/config/index.ts";
+import { uidOf } from "../ground/model/index.ts";
+import {
+  type ClassReserve,
+  memoryForPods,
+  type NodeAllocatableSettings,
+  NodeCgroups,
+  type Placement,
+} from "../pod/resources/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import { hasWhatWasPromised } from "../pod/workers/index.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
+import { shareOf } from "./node-share.ts";
 
 export function buildCgroups(
   base: Foundation,
@@ -13,6 +20,7 @@ export function buildCgroups(
 ): NodeCgroups {
   const { config, host, clock, log, process, scope } = base;
   const { kubelet } = config;
+  const share = shareOf(base);
   return new NodeCgroups(
     scope,
     {
@@ -22,8 +30,9 @@ export function buildCgroups(
         podPidsLimit: kubelet.podPidsLimit,
         memoryQos: context.memoryQos !== undefined,
         hugePageSizes: context.hugePageSizes,
+        memoryReserve: memoryReserve(base, share),
       },
-      share: shareOf(base),
+      share,
     },
     {
       layout: host.facts.cgroups,
@@ -45,22 +54,8 @@ export function buildCgroups(
   );
 }
 
-function shareOf({ config, host }: Foundation): NodeAllocatableSettings {
-  const { kubelet } = config;
-  const { machine, pidLimit, hugePageSizes } = host.facts;
-  // systemReserved and kubeReserved, as reservedSystemCPUs changes them.
-  const reserved = reservedResources(kubelet);
-  return {
-    enforce: kubelet.enforceNodeAllocatable,
-    systemReservedCgroup: kubelet.systemReservedCgroup,
-    kubeReservedCgroup: kubelet.kubeReservedCgroup,
-    capacity: amountsOf({
-      cpu: String(machine.cpus.logical),
-      memory: String(machine.memoryBytes),
-      pid: String(pidLimit),
-    }),
-    systemReserved: new Map(Object.entries(reserved.system)),
-    kubeReserved: new Map(Object.entries(reserved.kube)),
-    hugePageSizes,
-  };
+function memoryReserve({ config }: Foundation, share: NodeAllocatableSettings): ClassReserve | undefined {
+  const percent = qosReservedPercent(config.kubelet);
+  if (percent === undefined || !config.gates.enabled("QOSReserved")) return undefined;
+  return { percent, allocatable: memoryForPods(share) };
 }

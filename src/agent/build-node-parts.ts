@@ -1,6 +1,6 @@
 import { NodePressure } from "../node/eviction/index.ts";
 import type { NodeKnowledge } from "../node/object/index.ts";
-import { NodeResources } from "../pod/resources/index.ts";
+import { memoryForPods, NodeResources } from "../pod/resources/index.ts";
 import {
   type DnsSettings,
   defaultUserIdPool,
@@ -11,6 +11,7 @@ import {
 } from "../pod/runtime/index.ts";
 import type { DeviceParts } from "./build-devices.ts";
 import type { Foundation } from "./foundation.ts";
+import { shareOf } from "./node-share.ts";
 
 /** Port: the Node that pods are judged by, where there is a cluster. */
 export interface JudgedBy {
@@ -72,9 +73,10 @@ export function buildNodeParts(
 
 /** The facts about this node that the descriptions of sandboxes and containers need. */
 function nodeContext(
-  { config, host, link, log }: Foundation,
+  base: Foundation,
   { resources, ips, userIds }: Pick<NodeParts, "resources" | "ips" | "userIds">,
 ): NodeContext {
+  const { config, host, link, log } = base;
   const { kubelet, flags, gates } = config;
   const { machine, cgroups, hugePageSizes, selinuxEnabled, thermalThrottlePaths, canControlSwap } = host.facts;
   return {
@@ -99,7 +101,11 @@ function nodeContext(
     singleProcessOomKill: kubelet.singleProcessOOMKill ?? cgroups.version === 1,
     hugePageSizes,
     memoryQos: gates.enabled("MemoryQoS")
-      ? { throttlingFactor: kubelet.memoryThrottlingFactor, pageSizeBytes: 4096 }
+      ? {
+          throttlingFactor: kubelet.memoryThrottlingFactor,
+          pageSizeBytes: 4096,
+          podsMemoryBytes: memoryForPods(shareOf(base)),
+        }
       : undefined,
     get nodeAllocatable() {
       return resources.allocatable();

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { cgroupReader, readCgroupOf } from "../connections/host/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
-import { cgroupNamed } from "../ground/model/index.ts";
 import type { StatsPorts } from "../node/server/index.ts";
 import { sandboxImageOf } from "../pod/images/index.ts";
 import type { NodeContext, PodObserver } from "../pod/runtime/index.ts";
@@ -32,7 +31,7 @@ export function buildStatistics(
       podsDir: join(rootDir, "pods"),
       podLogsDir: node.podLogsDir,
       startedAt: clock.now(),
-      systemCgroups: systemCgroups(config, node),
+      systemCgroups: systemCgroups(config),
       pressure: gates.enabled("KubeletPSI"),
       volumePeriodMs: kubelet.volumeStatsAggPeriodMs,
       hostRoot: "",
@@ -40,9 +39,9 @@ export function buildStatistics(
   };
 }
 
-function systemCgroups({ kubelet, flags }: AgentConfig, node: NodeContext): StatsPorts["settings"]["systemCgroups"] {
-  const named = (name: string): string | undefined =>
-    name === "" ? undefined : cgroupNamed(node.cgroups.driver, name);
+function systemCgroups({ kubelet, flags }: AgentConfig): StatsPorts["settings"]["systemCgroups"] {
+  // As they are written: no driver has a say in where they are.
+  const named = (name: string): string | undefined => (name === "" ? undefined : join("/", name));
   return {
     // The agent's own place, wherever it was put.
     kubelet: readCgroupOf("self"),

@@ -16,7 +16,7 @@ import type { AgentConfig } from "../ground/config/index.ts";
 import type { PressureSources } from "../node/eviction/index.ts";
 import type { NetworkFacts } from "../node/object/index.ts";
 import type { LogVerbosity, NodeApiPorts, servePodResources } from "../node/server/index.ts";
-import type { CgroupFiles } from "../pod/resources/index.ts";
+import type { CgroupFiles, HostProcesses } from "../pod/resources/index.ts";
 import type { ResolvConf } from "../pod/runtime/index.ts";
 import type { RunningPods } from "../pod/status/index.ts";
 import type { NodeVolumePorts, VolumeKind } from "../pod/volumes/index.ts";
@@ -97,6 +97,7 @@ export interface Host {
   /** Where others look for the logs of containers by name. */
   readonly containerLogsDir: string;
   readonly cgroupFiles: CgroupFiles;
+  readonly processes: HostProcesses;
   readonly findSystemd: typeof findSystemd;
   /** Given DBUS_SYSTEM_BUS_ADDRESS. */
   readonly logind: (busAddress: string | undefined) => LogindDoor;

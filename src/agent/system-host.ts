@@ -28,7 +28,7 @@ import {
   tuneOwnProcess,
 } from "../connections/host/index.ts";
 import { servePodResources } from "../node/server/index.ts";
-import { canControlSwap, kernelCgroupFiles } from "../pod/resources/index.ts";
+import { canControlSwap, hostProcesses, kernelCgroupFiles } from "../pod/resources/index.ts";
 import { readResolvConf, readThermalThrottlePaths } from "../pod/runtime/index.ts";
 import { nodeKinds } from "../pod/volumes/index.ts";
 import type { Host, HostFacts } from "./inputs.ts";
@@ -86,6 +86,7 @@ export async function systemHost(): Promise<Host> {
     servePodResources,
     containerLogsDir,
     cgroupFiles: kernelCgroupFiles,
+    processes: hostProcesses,
     findSystemd,
     logind: (busAddress) => logindDoor(busAddress),
     openKernelLog: () => KernelLog.open(),

@@ -240,6 +240,7 @@ export class WholeAgent implements AsyncDisposable {
       openDevicePlugins: async () => ({ wereThere: true, [Symbol.asyncDispose]: async () => {} }),
       containerLogsDir: join(this.directory, "links"),
       cgroupFiles: this.cgroups,
+      processes: { own: 1, isKernelThread: async () => false, areShared: async () => false },
       findSystemd: async () => undefined,
       logind: () => this.#logind,
       openKernelLog: () => Promise.reject(new Error("there is no kernel")),

@@ -15,7 +15,7 @@ test("limits that cannot be had are said once and do not stop the start", async 
   };
   await using scope = new TaskScope();
   // Scores end at 1000 and no kernel allows so many open files: both are refused everywhere, also for root.
-  await tuneOwnProcess({ oomScoreAdj: 5_000, maxOpenFiles: 2 ** 40 }, { clock, log, scope });
+  await tuneOwnProcess({ oomScoreAdj: 5_000, maxOpenFiles: 2 ** 40, kubeletCgroups: "" }, { clock, log, scope });
   assert.deepEqual(said, ["Failed to set rlimit on max file handles"]);
   const nextTimer = async (): Promise<void> => {
     while (clock.pendingTimers === 0) await systemClock.sleep(1, scope.signal);
@@ -48,7 +48,7 @@ for (const [given, wanted] of [
     try {
       setPriority(given);
       await tuneOwnProcess(
-        { oomScoreAdj: 0, maxOpenFiles: 1_024 },
+        { oomScoreAdj: 0, maxOpenFiles: 1_024, kubeletCgroups: "" },
         { clock: new FakeClock(), log: silentLogger, scope },
       );
       assert.equal(getPriority(), wanted);

@@ -7,15 +7,17 @@ import { setOpenFileLimit } from "./open-files.ts";
 export interface OwnProcessSettings {
   readonly oomScoreAdj: number;
   readonly maxOpenFiles: number;
+  /** Where the process is kept in a cgroup it is looked after more often, as in the kubelet. */
+  readonly kubeletCgroups: string;
 }
 
 /** As nice(2) has it. The agent takes hardly any time of a processor, but pods wait for what it has to do. */
 const ownPriority = -10;
-const oomScoreEveryMs = 5 * 60_000;
+const oomScoreEveryMs = { anywhere: 5 * 60_000, kept: 60_000 };
 
 /** Raises what this process may use and keeps the kernel from killing it first. What is not allowed is said once. */
 export async function tuneOwnProcess(
-  { oomScoreAdj, maxOpenFiles }: OwnProcessSettings,
+  { oomScoreAdj, maxOpenFiles, kubeletCgroups }: OwnProcessSettings,
   { clock, log, scope }: { readonly clock: Clock; readonly log: Logger; readonly scope: TaskScope },
 ): Promise<void> {
   try {
@@ -31,7 +33,7 @@ export async function tuneOwnProcess(
       const problem = await oomScoreProblem(oomScoreAdj, clock, signal);
       if (problem !== undefined && problem !== lastProblem) log.info("Failed to apply the OOM score", { problem });
       lastProblem = problem;
-      await clock.sleep(oomScoreEveryMs, signal);
+      await clock.sleep(kubeletCgroups === "" ? oomScoreEveryMs.anywhere : oomScoreEveryMs.kept, signal);
     }
   });
 }

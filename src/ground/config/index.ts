@@ -31,5 +31,5 @@ export {
   parseEvictionThreshold,
 } from "./text/eviction-text.ts";
 export { parseBool, parseInteger } from "./text/go-text.ts";
-export { reservedResources } from "./text/reserved.ts";
+export { qosReservedPercent, reservedResources } from "./text/reserved.ts";
 export { KUBERNETES_VERSION, NODELET_VERSION } from "./version.ts";

@@ -8,6 +8,8 @@ export interface NodeShare {
   readonly systemReserved: ResourceAmounts;
   readonly kubeReserved: ResourceAmounts;
   readonly hugePageSizes: readonly bigint[];
+  /** The MemoryQoS gate. */
+  readonly memoryQos: boolean;
 }
 
 /** What all pods together may use. Reserves are withheld only where the node enforces its allocatable share. */
@@ -25,12 +27,20 @@ export function kubepodsValues(node: NodeShare, enforcesPods: boolean): CgroupVa
 /** What a reserved cgroup may use: all of its reserve, or only its share of the CPUs. */
 export function reservedValues(
   reserved: ResourceAmounts,
-  hugePageSizes: readonly bigint[],
+  { hugePageSizes, memoryQos }: Pick<NodeShare, "hugePageSizes" | "memoryQos">,
   kind: "full" | "compressible",
 ): CgroupValues {
   const { cpuShares, ...rest } = amountValues(reserved, hugePageSizes);
   const shares = cpuShares === undefined ? {} : { cpuShares };
-  return kind === "compressible" ? shares : { ...shares, ...rest };
+  if (kind === "compressible") return shares;
+  const { memoryLimitBytes } = rest;
+  const kept = memoryQos && memoryLimitBytes !== undefined ? { memoryMinBytes: memoryLimitBytes } : {};
+  return { ...shares, ...rest, ...kept };
+}
+
+/** What pods may use of the machine's memory, whether that is enforced or not. */
+export function memoryForPods(node: NodeShare): bigint {
+  return kubepodsValues(node, true).memoryLimitBytes ?? 0n;
 }
 
 function amountValues(amounts: ResourceAmounts, hugePageSizes: readonly bigint[]): CgroupValues {

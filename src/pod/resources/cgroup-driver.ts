@@ -18,6 +18,8 @@ export interface CgroupDriver {
   heal(path: string, values: CgroupValues, mode: HealMode): Promise<void>;
   /** In bytes, of all that is below it. */
   memoryUsage(path: string): Promise<bigint>;
+  /** What of it the kernel can't take back by dropping copies of files. */
+  memoryHeld(path: string): Promise<bigint>;
   /**
    * What the kernel has of CPUs and memory for it, in the units in which runtimes tell it. A weight of cgroup v2 stands
    * for several shares: for those that were meant, where these may be it.

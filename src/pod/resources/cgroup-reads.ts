@@ -23,6 +23,15 @@ export async function resourcesV2(read: ReadControl, meantShares: number): Promi
   };
 }
 
+/** What stays of `usage` when the kernel drops all copies of files; `figures` is memory.stat. */
+export function heldMemory(usage: bigint, figures: string, version: 1 | 2): bigint {
+  // Version 1 counts a cgroup by itself, and those below only in the totals.
+  const names = ["active_file", "inactive_file"].map((name) => (version === 1 ? `total_${name}` : name));
+  const files = names.map((name) => bytesIn(new RegExp(`^${name} (\\d+)$`, "m").exec(figures)?.[1] ?? ""));
+  const held = files.reduce((left, bytes) => left - bytes, usage);
+  return held > 0n ? held : 0n;
+}
+
 /** Where nothing is limited there is no number, or -1. */
 function numberIn(text: string): number {
   return /^\d+$/.test(text) ? Number(text) : 0;

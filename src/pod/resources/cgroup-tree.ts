@@ -5,7 +5,7 @@ import type { ObservedResources } from "../../ground/model/index.ts";
 import { isKept } from "./cgroup-compare.ts";
 import type { CgroupDriver, CgroupPresence, HealMode, LeftProcesses } from "./cgroup-driver.ts";
 import type { CgroupFiles } from "./cgroup-files.ts";
-import { resourcesV1, resourcesV2 } from "./cgroup-reads.ts";
+import { heldMemory, resourcesV1, resourcesV2 } from "./cgroup-reads.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type CgroupWrite, cgroupWrites } from "./cgroup-writes.ts";
 
@@ -76,6 +76,11 @@ export class CgroupTree implements CgroupDriver {
       else await this.#makeWithParents(join(mountPoint, path));
       if (this.version === 1 && controllers.includes("cpuset")) await this.#inheritCpus(join(mountPoint, path));
     });
+  }
+
+  /** Where the cgroup is, once for each tree. */
+  directoriesOf(path: string): readonly string[] {
+    return this.#hierarchies.map(({ mountPoint }) => join(mountPoint, path));
   }
 
   async presence(path: string): Promise<CgroupPresence> {
@@ -157,12 +162,21 @@ export class CgroupTree implements CgroupDriver {
   }
 
   async memoryUsage(path: string): Promise<bigint> {
+    const file = this.version === 2 ? "memory.current" : "memory.usage_in_bytes";
+    return BigInt(await this.#readMemory(path, file));
+  }
+
+  async memoryHeld(path: string): Promise<bigint> {
+    const [usage, figures] = [await this.memoryUsage(path), await this.#readMemory(path, "memory.stat")];
+    return heldMemory(usage, figures, this.version);
+  }
+
+  async #readMemory(path: string, file: string): Promise<string> {
     const hierarchy = this.#hierarchies.find(({ controllers }) => controllers.includes("memory"));
     if (hierarchy === undefined)
       throw new CgroupError("measure", path, new Error("this machine does not count memory"));
-    const file = this.version === 2 ? "memory.current" : "memory.usage_in_bytes";
     try {
-      return BigInt((await this.#files.read(join(hierarchy.mountPoint, path, file))).trim());
+      return (await this.#files.read(join(hierarchy.mountPoint, path, file))).trim();
     } catch (error) {
       throw new CgroupError("measure", path, error);
     }

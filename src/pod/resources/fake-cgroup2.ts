@@ -13,7 +13,7 @@ interface FakeCgroup {
 /** The files of each controller, with what the kernel has in those of a new cgroup. */
 const filesByController: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   cpu: { "cpu.weight": "100", "cpu.max": "max 100000" },
-  memory: { "memory.max": "max", "memory.min": "0" },
+  memory: { "memory.max": "max", "memory.min": "0", "memory.current": "0", "memory.stat": "anon 0" },
   pids: { "pids.max": "max" },
   cpuset: { "cpuset.cpus": "" },
   hugetlb: { "hugetlb.2MB.max": "max" },

@@ -1,5 +1,6 @@
 // What pods may use: their cgroups, those of their classes, and the node's share for all of them.
 
+export { memoryForPods } from "./allocatable-values.ts";
 export { Actuations, Allocations } from "./allocation/index.ts";
 export { type CgroupFiles, kernelCgroupFiles } from "./cgroup-files.ts";
 export { CgroupTree } from "./cgroup-tree.ts";
@@ -15,5 +16,7 @@ export { placementReport } from "./placement-report.ts";
 export { placementSettingsOf } from "./placement-settings.ts";
 export { type PlacementView, placementView } from "./placement-view.ts";
 export { PodCgroups } from "./pod-cgroups.ts";
+export type { ClassReserve } from "./qos-cgroup-limits.ts";
 export { findRunning } from "./running-containers.ts";
 export { canControlSwap } from "./swap-control.ts";
+export { type HostProcesses, hostProcesses, SystemCgroups } from "./system-cgroups.ts";

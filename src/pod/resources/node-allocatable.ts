@@ -39,7 +39,7 @@ export async function limitReserved(
       if ((await tree.presence(path)) === "missing") {
         throw new CgroupError("limit", path, new Error(`it does not exist; ${key} needs it made beforehand`));
       }
-      await tree.heal(path, reservedValues(amounts, settings.hugePageSizes, kind), "exact");
+      await tree.heal(path, reservedValues(amounts, settings, kind), "exact");
     };
     if (settings.enforce.includes(key)) await limit("full", reserved);
     if (settings.enforce.includes(`${key}-compressible`)) await limit("compressible", reserved);

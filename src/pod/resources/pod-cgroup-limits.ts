@@ -14,17 +14,14 @@ import {
   wholeUnits,
 } from "../../ground/model/index.ts";
 import { atMostBytes, type CgroupValues, type CpuQuota } from "./cgroup-values.ts";
+import type { TierSettings } from "./qos-cgroup-limits.ts";
 
-export interface PodValueSettings {
+export interface PodValueSettings extends TierSettings {
   /** False: CPU limits are not enforced. */
   readonly cpuCfsQuota: boolean;
   readonly cpuPeriodUs: number;
   /** No limit below 1. */
   readonly podPidsLimit: number;
-  /** The MemoryQoS gate, on cgroup v2. */
-  readonly memoryQos: boolean;
-  /** In bytes, every size of this machine's kernel. */
-  readonly hugePageSizes: readonly bigint[];
 }
 
 /** What a pod's cgroup allows, `exclusiveCpus` meaning that a container of it owns CPUs and needs no quota. */

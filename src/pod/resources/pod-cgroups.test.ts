@@ -46,7 +46,7 @@ interface Node {
   readonly start: () => PodCgroups;
 }
 
-function node(naming: Partial<CgroupNaming> = {}): Node {
+function node(naming: Partial<CgroupNaming> = {}, more: Partial<PodValueSettings> = {}): Node {
   const kernel = new FakeCgroup2(mountPoint, controllers);
   const clock = new FakeClock();
   const tree = new CgroupTree({ version: 2, mountPoint, controllers }, kernel, clock);
@@ -55,14 +55,18 @@ function node(naming: Partial<CgroupNaming> = {}): Node {
   const known = { all: true };
   const log = { ...silentLogger, error: (message: string) => void errors.push(message) };
   const start = (): PodCgroups =>
-    new PodCgroups({ driver: "cgroupfs", root: "", perQos: true, ...naming }, settings, {
-      tree,
-      log,
-      activePods: () => active,
-      arePodsKnown: () => known.all,
-      hasExclusiveCpus: () => false,
-      isSettled: () => true,
-    });
+    new PodCgroups(
+      { driver: "cgroupfs", root: "", perQos: true, ...naming },
+      { ...settings, ...more },
+      {
+        tree,
+        log,
+        activePods: () => active,
+        arePodsKnown: () => known.all,
+        hasExclusiveCpus: () => false,
+        isSettled: () => true,
+      },
+    );
   return { kernel, tree, clock, errors, active, known, start };
 }
 
@@ -575,6 +579,41 @@ test("removal can be aborted while it waits", async () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
+const gibibyte = 1n << 30n;
+
+test("memory kept from lower classes follows the pods, and kills nobody who has it already", async () => {
+  const { kernel, start, active, known } = node({}, { memoryReserve: { percent: 50n, allocatable: 4n * gibibyte } });
+  const cgroups = start();
+  await cgroups.createTiers();
+  const limits = async (): Promise<readonly string[]> => {
+    await cgroups.heal();
+    return ["burstable", "besteffort"].map(
+      (tier) => linesOf(kernel, `/kubepods/${tier}`).find((line) => line.startsWith("memory.max")) ?? "",
+    );
+  };
+  const are = (burstable: bigint, bestEffort: bigint) => [`memory.max: ${burstable}`, `memory.max: ${bestEffort}`];
+  assert.deepEqual(await limits(), are(4n * gibibyte, 4n * gibibyte), "nobody requests anything");
+  active.push(guaranteed, pod("b-2", { requests: { cpu: "1", memory: "2Gi" } }));
+  assert.deepEqual(await limits(), are(4n * gibibyte - gibibyte / 2n, 3n * gibibyte - gibibyte / 2n));
+  // Best effort holds three: what of it are copies of files counts for nothing.
+  const bestEffortFile = (name: string): string => `/sys/fs/cgroup/kubepods/besteffort/${name}`;
+  await kernel.write(bestEffortFile("memory.current"), String(3n * gibibyte));
+  await kernel.write(bestEffortFile("memory.stat"), `anon 5\nactive_file 4096\ninactive_file 4096`);
+  assert.deepEqual(await limits(), are(4n * gibibyte - gibibyte / 2n, 3n * gibibyte - 8192n));
+  await kernel.write(bestEffortFile("memory.current"), String(gibibyte));
+  assert.deepEqual(
+    await limits(),
+    are(4n * gibibyte - gibibyte / 2n, 3n * gibibyte - gibibyte / 2n),
+    "as it gives back",
+  );
+  // After a restart, before the pods are known, what is kept for them is not given up.
+  known.all = false;
+  active.length = 0;
+  assert.deepEqual(await limits(), are(4n * gibibyte - gibibyte / 2n, 3n * gibibyte - gibibyte / 2n));
+  known.all = true;
+  assert.deepEqual(await limits(), are(4n * gibibyte, 4n * gibibyte));
+});
+
 test("a pod that waits for its volumes keeps only the least share of the CPUs", async () => {
   const { start, kernel } = node();
   const cgroups = start();
@@ -592,6 +631,7 @@ const share: NodeAllocatableSettings = {
   systemReservedCgroup: "/system",
   kubeReservedCgroup: "/kube",
   hugePageSizes: [],
+  memoryQos: true,
 };
 const naming: CgroupNaming = { driver: "cgroupfs", root: "", perQos: true };
 
@@ -620,5 +660,6 @@ test("reserved cgroups are limited but never made", async () => {
     "/kube/cpu.weight: 20",
     "/system/cpu.weight: 39",
     "/system/memory.max: 1073741824",
+    "/system/memory.min: 1073741824",
   ]);
 });

@@ -260,10 +260,27 @@ export class PodCgroups {
     const mode = arePodsKnown() ? "exact" : "raise";
     const failures: unknown[] = [];
     for (const { path, values } of this.#tiers(activePods())) {
-      // What one class is refused must not cost the others their share.
-      await tree.heal(path, values, mode).catch((error: unknown) => failures.push(error));
+      try {
+        await tree.heal(path, await this.#withoutKills(path, values), mode);
+      } catch (error) {
+        // What one class is refused must not cost the others their share.
+        failures.push(error);
+      }
     }
     if (failures.length > 0) throw failures[0];
+  }
+
+  /**
+   * A class may use more than is left for it when a pod of a better one comes. It keeps what it uses and can't give
+   * back, and grows no further: version 2 of cgroups would kill its pods for less, and version 1 refuse it.
+   */
+  async #withoutKills(path: string, values: CgroupValues): Promise<CgroupValues> {
+    const { memoryLimitBytes, ...others } = values;
+    if (this.#settings.memoryReserve === undefined || memoryLimitBytes === undefined) return values;
+    // Pods that are not known yet may be those it is kept for.
+    if (!this.#ports.arePodsKnown()) return others;
+    const held = await this.#ports.tree.memoryHeld(path);
+    return held > memoryLimitBytes ? { ...values, memoryLimitBytes: held } : values;
   }
 
   async #updateTiersOrComplain(): Promise<void> {
@@ -302,6 +319,7 @@ export class PodCgroups {
 
   /** Whether what the classes of pods have depends on this resource of the pod. */
   #weighsOnTiers(pod: IdentifiedPod, resource: ResizableResource): boolean {
+    if (resource === "memory" && this.#settings.memoryReserve !== undefined) return true;
     return this.#settings.memoryQos || (resource === "cpu" && qosClassOf(pod) === "Burstable");
   }
 

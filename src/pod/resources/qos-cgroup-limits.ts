@@ -15,8 +15,19 @@ import { atMostBytes, type CgroupValues } from "./cgroup-values.ts";
 const unlimitedPages = 2n ** 62n;
 
 export interface TierSettings {
+  /** The MemoryQoS gate, on cgroup v2. */
   readonly memoryQos: boolean;
+  /** In bytes, every size of this machine's kernel. */
   readonly hugePageSizes: readonly bigint[];
+  /** The QOSReserved gate. Undefined: the classes share memory as it comes. */
+  readonly memoryReserve?: ClassReserve | undefined;
+}
+
+/** How much of what pods of the better classes request is kept from the others. */
+export interface ClassReserve {
+  readonly percent: bigint;
+  /** What all pods together may use, in bytes. */
+  readonly allocatable: bigint;
 }
 
 export interface TierValues {
@@ -33,15 +44,34 @@ export function tierValues(activePods: readonly IdentifiedPod[], settings: TierS
   const hugePages = pages.length === 0 ? {} : { hugePages: new Map(pages.map((size) => [size, unlimitedPages])) };
   const kept = (requests: ResourceAmounts): CgroupValues =>
     settings.memoryQos ? { memoryMinBytes: atMostBytes(wholeUnits(requests.get("memory") ?? 0n)) } : {};
+  const guaranteed = requestsOf(activePods, "Guaranteed");
+  const limits = memoryLimits(settings.memoryReserve, { guaranteed, burstable });
   return {
     burstable: {
       cpuShares: sharesOfMilliCpu(Number(milliUnits(burstable.get("cpu") ?? 0n))),
+      ...limits?.burstable,
       ...kept(burstable),
       ...hugePages,
     },
-    bestEffort: { cpuShares: minShares, ...hugePages },
-    kubepods: kept(addAmounts(burstable, requestsOf(activePods, "Guaranteed"))),
+    bestEffort: { cpuShares: minShares, ...limits?.bestEffort, ...hugePages },
+    kubepods: kept(addAmounts(burstable, guaranteed)),
   };
+}
+
+type MemoryLimit = Required<Pick<CgroupValues, "memoryLimitBytes">>;
+
+/** Burstable pods get what Guaranteed ones leave of their requests, and best effort what both leave. */
+function memoryLimits(
+  reserve: ClassReserve | undefined,
+  requests: Readonly<Record<"guaranteed" | "burstable", ResourceAmounts>>,
+): Readonly<Record<"burstable" | "bestEffort", MemoryLimit>> | undefined {
+  // Nothing is known of the machine, or nothing is left for pods: a limit of zero would kill them all.
+  if (reserve === undefined || reserve.allocatable <= 0n) return undefined;
+  const keptFor = (amounts: ResourceAmounts): bigint =>
+    (wholeUnits(amounts.get("memory") ?? 0n) * reserve.percent) / 100n;
+  const forBurstable = reserve.allocatable - keptFor(requests.guaranteed);
+  const limit = (bytes: bigint): MemoryLimit => ({ memoryLimitBytes: atMostBytes(bytes > 0n ? bytes : 0n) });
+  return { burstable: limit(forBurstable), bestEffort: limit(forBurstable - keptFor(requests.burstable)) };
 }
 
 function requestsOf(pods: readonly IdentifiedPod[], qos: "Burstable" | "Guaranteed"): ResourceAmounts {

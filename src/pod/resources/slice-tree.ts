@@ -75,6 +75,10 @@ export class SliceTree implements CgroupDriver {
     return this.#tree.memoryUsage(path);
   }
 
+  memoryHeld(path: string): Promise<bigint> {
+    return this.#tree.memoryHeld(path);
+  }
+
   resources(path: string, meantShares: number): Promise<ObservedResources> {
     return this.#tree.resources(path, meantShares);
   }

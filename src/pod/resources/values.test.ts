@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { amountsOf, type Container, type IdentifiedPod, type ResourceRequirements } from "../../ground/model/index.ts";
-import { kubepodsValues, reservedValues } from "./allocatable-values.ts";
+import { kubepodsValues, memoryForPods, reservedValues } from "./allocatable-values.ts";
+import { heldMemory } from "./cgroup-reads.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { type PodValueSettings, podValues } from "./pod-cgroup-limits.ts";
 import { tierValues } from "./qos-cgroup-limits.ts";
@@ -140,6 +141,7 @@ const node = {
   systemReserved: amountsOf({ cpu: "500m", memory: "1Gi", pid: "1000" }),
   kubeReserved: amountsOf({ cpu: "500m", memory: "1Gi" }),
   hugePageSizes: [2n << 20n],
+  memoryQos: false,
 };
 const hugePages = new Map([[2n << 20n, gibibyte]]);
 
@@ -161,16 +163,63 @@ test("all pods together: the whole capacity when not", () => {
   });
 });
 
+test("memory for pods: less what is reserved, enforced or not", () =>
+  assert.equal(memoryForPods(node), 14n * gibibyte));
+
 test("all pods together: a reserve larger than the machine sets no limit of zero", () => {
   const values = kubepodsValues({ ...node, systemReserved: amountsOf({ cpu: "9", memory: "64Gi" }) }, true);
   assert.deepEqual([values.cpuShares, values.memoryLimitBytes], [2, undefined]);
 });
 
 test("reserved cgroups: everything, or only what can be shared", () => {
-  assert.deepEqual(reservedValues(node.systemReserved, [], "full"), {
+  assert.deepEqual(reservedValues(node.systemReserved, { hugePageSizes: [], memoryQos: false }, "full"), {
     cpuShares: 512,
     memoryLimitBytes: gibibyte,
     pidsLimit: 1000,
   });
-  assert.deepEqual(reservedValues(node.systemReserved, [2n << 20n], "compressible"), { cpuShares: 512 });
+  assert.deepEqual(reservedValues(node.systemReserved, { ...node, memoryQos: true }, "compressible"), {
+    cpuShares: 512,
+  });
 });
+
+test("reserved cgroups: memory kept for them behind its gate", () => {
+  const values = reservedValues(node.systemReserved, { hugePageSizes: [], memoryQos: true }, "full");
+  assert.deepEqual([values.memoryLimitBytes, values.memoryMinBytes], [gibibyte, gibibyte]);
+  assert.equal(reservedValues(amountsOf({}), { hugePageSizes: [], memoryQos: true }, "full").memoryMinBytes, undefined);
+});
+
+const requesting = (amount: string, limits: boolean): IdentifiedPod => {
+  const amounts = { cpu: "100m", memory: amount };
+  return pod({ containers: [one(limits ? { requests: amounts, limits: amounts } : { requests: amounts })] });
+};
+const mebibyte = 1n << 20n;
+
+// [percent, allocatable, requested by Guaranteed pods, by Burstable pods, limit of burstable, limit of best effort]
+for (const [percent, allocatable, ofGuaranteed, ofBurstable, burstableLimit, bestEffortLimit] of [
+  [50n, 10n * gibibyte, "4Gi", "2Gi", 8n * gibibyte, 7n * gibibyte],
+  [0n, 10n * gibibyte, "4Gi", "2Gi", 10n * gibibyte, 10n * gibibyte],
+  [100n, 10n * gibibyte, "4Gi", "2Gi", 6n * gibibyte, 4n * gibibyte],
+  [33n, 1000n * mebibyte, "100", "7", 1000n * mebibyte - 33n, 1000n * mebibyte - 35n],
+  [100n, 1n * gibibyte, "2Gi", "1Gi", 0n, 0n],
+  [50n, 0n, "1Gi", "1Gi", undefined, undefined],
+] as const) {
+  test(`tiers: ${percent} % of ${ofGuaranteed} and ${ofBurstable} kept from others, of ${allocatable}`, () => {
+    const pods = [requesting(ofGuaranteed, true), requesting(ofBurstable, false), pod({ containers: [one({})] })];
+    const { burstable, bestEffort, kubepods } = tierValues(pods, {
+      ...settings,
+      memoryReserve: { percent, allocatable },
+    });
+    assert.deepEqual([burstable.memoryLimitBytes, bestEffort.memoryLimitBytes], [burstableLimit, bestEffortLimit]);
+    assert.equal(kubepods.memoryLimitBytes, undefined, "it has its own limit");
+  });
+}
+
+for (const [version, figures, held] of [
+  [2, "anon 700\nfile 400\ninactive_file 100\nactive_file 200", 700n],
+  [1, "cache 1\nactive_file 9\ntotal_inactive_file 100\ntotal_active_file 200", 700n],
+  [2, "", 1000n],
+  [2, "active_file 5000", 0n],
+] as const) {
+  test(`memory that can't be given back, of cgroup v${version} with ${JSON.stringify(figures)}`, () =>
+    assert.equal(heldMemory(1000n, figures, version), held));
+}

@@ -2,7 +2,7 @@ import { CpuSet, CpuSetError, formatDuration } from "../../base/index.ts";
 import { isHugePages, tryParseQuantity } from "../../model/index.ts";
 import { keyPath } from "../fields/field-kinds.ts";
 import { label } from "../fields/fields.ts";
-import { reservableResources } from "../text/reserved.ts";
+import { percentOf, reservableResources } from "../text/reserved.ts";
 import { type RuleContext, shown, words } from "./rule-context.ts";
 
 /** Cgroups and what of the node is reserved and enforced. */
@@ -154,12 +154,11 @@ function checkQosReserved({ config, invalid }: RuleContext): void {
   for (const [resource, text] of Object.entries(config.qosReserved)) {
     const wrong = (reason: string): void =>
       invalid(keyPath("qosReserved", resource), `${label("qosReserved")} value failed to parse: ${reason}`);
-    const percent = /^([+-]?[0-9]{1,15})%+$/.exec(text)?.[1];
+    const percent = percentOf(text);
     if (resource !== "memory") wrong(`cannot reserve ${shown(resource)} resource, only "memory"`);
     else if (percent === undefined)
       wrong(`percentage expected, got ${shown(text)}; wanted a whole number such as "50%"`);
-    else if (Number(percent) < 0 || Number(percent) > 100)
-      wrong(`percentage must be between 0 and 100, got ${shown(text)}`);
+    else if (percent < 0 || percent > 100) wrong(`percentage must be between 0 and 100, got ${shown(text)}`);
   }
 }
 

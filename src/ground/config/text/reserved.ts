@@ -21,6 +21,21 @@ export function reservedResources(kubelet: KubeletConfiguration): ReservedResour
   return { system: { ...system, cpu: parseQuantity(`${cpus.length}`) }, kube: kubeWithoutCpu, cpus };
 }
 
+/** `50%`; the kubelet takes any number of signs. */
+const percentage = /^([+-]?[0-9]{1,15})%+$/;
+
+/** The whole number of a percentage; undefined: it is none. */
+export function percentOf(text: string): number | undefined {
+  const digits = percentage.exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** How much of what pods request is kept from pods of lower classes, in percent; undefined: that is not asked for. */
+export function qosReservedPercent({ qosReserved }: KubeletConfiguration): bigint | undefined {
+  const percent = percentOf(qosReserved["memory"] ?? "");
+  return percent === undefined ? undefined : BigInt(percent);
+}
+
 function quantities(map: Readonly<Record<string, string>>): Record<string, Nano> {
   return Object.fromEntries(Object.entries(map).map(([name, text]) => [name, parseQuantity(text)]));
 }

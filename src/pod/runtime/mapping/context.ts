@@ -48,7 +48,14 @@ export interface ResourceSettings {
   /** In bytes, every size the kernel offers. */
   readonly hugePageSizes: readonly bigint[];
   /** Undefined: the MemoryQoS gate is off. */
-  readonly memoryQos: { readonly throttlingFactor: number; readonly pageSizeBytes: number } | undefined;
+  readonly memoryQos:
+    | {
+        readonly throttlingFactor: number;
+        readonly pageSizeBytes: number;
+        /** What all pods together may use: the most that a container without a limit can have. */
+        readonly podsMemoryBytes: bigint;
+      }
+    | undefined;
   readonly nodeAllocatable: ResourceAmounts;
 }
 

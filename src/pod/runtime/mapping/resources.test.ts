@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LinuxContainerResources } from "../../../connections/cri/index.ts";
-import {
-  amountsOf,
-  type Container,
-  type IdentifiedPod,
-  type ResourceRequirements,
-} from "../../../ground/model/index.ts";
+import type { Container, IdentifiedPod, ResourceRequirements } from "../../../ground/model/index.ts";
 import { anywhere, type ResourceSettings } from "./context.ts";
 import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 import { containerResources, overheadResources, sandboxResources } from "./resources.ts";
@@ -134,6 +129,9 @@ for (const [name, own, spec, behavior, value] of [
   ["LimitedSwap, request equals limit", { requests: same, limits: same }, {}, "LimitedSwap", "0"],
   ["LimitedSwap, no memory at all", { requests: { cpu: "1" } }, {}, "LimitedSwap", "0"],
   ["LimitedSwap, best effort", {}, {}, "LimitedSwap", "0"],
+  ["LimitedSwap, more than the machine has", { requests: { memory: "16385Mi" } }, {}, "LimitedSwap", "0"],
+  ["LimitedSwap, all that the machine has", { requests: { memory: "16Gi" } }, {}, "LimitedSwap", String(4n * gibibyte)],
+  ["LimitedSwap, a few bytes", { requests: { memory: "103" } }, {}, "LimitedSwap", "25"],
   ["LimitedSwap, critical pod", burstable, { priority: 2_000_000_000 }, "LimitedSwap", "0"],
 ] as const) {
   test(`swap on cgroup v2: ${name}`, () => {
@@ -142,12 +140,18 @@ for (const [name, own, spec, behavior, value] of [
   });
 }
 
-const memoryQos = { throttlingFactor: 0.9, pageSizeBytes: 4096 };
+test("swap on cgroup v2: counted as the kubelet does, in doubles", () => {
+  const settings = { ...v2, swap: { ...swapOn, capacityBytes: 1_000_000_007n }, memoryCapacityBytes: 3_000_000_021n };
+  const { unified } = resourcesOf({ requests: { memory: "2100000015" } }, settings);
+  assert.equal(unified["memory.swap.max"], String(Math.trunc((2_100_000_015 / 3_000_000_021) * 1_000_000_007)));
+});
+
+const memoryQos = { throttlingFactor: 0.9, pageSizeBytes: 4096, podsMemoryBytes: 15n * gibibyte };
 
 for (const [name, own, unified] of [
   ["nothing asked for", {}, {}],
   [
-    "request without limit: the node's allocatable memory is the ceiling",
+    "request without limit: what all pods together may use is the ceiling",
     { requests: { memory: "5Gi" } },
     { "memory.min": String(5 * 2 ** 30), "memory.high": String(14 * 2 ** 30) },
   ],
@@ -155,6 +159,11 @@ for (const [name, own, unified] of [
     "request below limit",
     { requests: { memory: "100Mi" }, limits: { memory: "200Mi" } },
     { "memory.min": "104857600", "memory.high": "199229440" },
+  ],
+  [
+    "the worked example of the kubelet",
+    { requests: { memory: "256Mi" }, limits: { memory: "512Mi" } },
+    { "memory.min": "268435456", "memory.high": "510025728" },
   ],
   ["request equals limit", { requests: same, limits: same }, { "memory.min": "1073741824" }],
   ["limit without request", { limits: { memory: "10Mi" } }, { "memory.high": "9437184" }],
@@ -167,9 +176,9 @@ for (const [name, own, unified] of [
   test(`memory QoS: ${name}`, () => assert.deepEqual(resourcesOf(own, { ...v2, memoryQos }).unified, unified));
 }
 
-test("memory QoS: needs cgroup v2, and without a limit the node's allocatable memory", () => {
+test("memory QoS: needs cgroup v2, and without a limit what all pods may use", () => {
   assert.deepEqual(resourcesOf(burstable, { cgroupVersion: 1, memoryQos }).unified, {});
-  const unknown = { ...v2, memoryQos, nodeAllocatable: amountsOf({}) };
+  const unknown = { ...v2, memoryQos: { ...memoryQos, podsMemoryBytes: 0n } };
   assert.deepEqual(resourcesOf({ requests: same }, unknown).unified, { "memory.min": "1073741824" });
 });
 

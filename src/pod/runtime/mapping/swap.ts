@@ -21,14 +21,16 @@ export function applySwap(
   else resources.unified["memory.swap.max"] = String(swapBytes(pod, container, settings));
 }
 
-/** In proportion to the container's memory request. */
-/** How much the container may swap. */
+/** How much the container may swap: as much of all swap as it requests of all memory. */
 export function swapBytes(pod: IdentifiedPod, container: Container, settings: ResourceSettings): bigint {
   const { swap, memoryCapacityBytes } = settings;
   const request = amountsOf(container.resources?.requests).get("memory") ?? 0n;
   const limit = amountsOf(container.resources?.limits).get("memory") ?? 0n;
   const qualifies =
     swap.behavior === "LimitedSwap" && !isCriticalPod(pod) && qosClassOf(pod) === "Burstable" && request !== limit;
-  if (!qualifies) return 0n;
-  return (wholeUnits(request) * swap.capacityBytes) / memoryCapacityBytes;
+  const bytes = wholeUnits(request);
+  // Who asks for more than there is could be promised more swap than there is.
+  if (!qualifies || bytes === 0n || bytes > memoryCapacityBytes) return 0n;
+  // Not exact, on purpose: the kubelet counts so, and a container must not change when the other agent takes over.
+  return BigInt(Math.trunc((Number(bytes) / Number(memoryCapacityBytes)) * Number(swap.capacityBytes)));
 }

@@ -34,6 +34,7 @@ export function buildDevices(base: Foundation): DeviceParts {
     path: join(directory, "kubelet_internal_checkpoint"),
     files: diskFiles,
     onDecidable: wakes.decisions.tell,
+    onStartable: wakes.startable.tell,
     onHealth: wakes.pod.tell,
     onAmounts: wakes.node.tell,
     onAllocated: metrics.devices.onAllocated,

@@ -110,6 +110,7 @@ function listen(
   },
 ): void {
   wakes.pod.on((uid) => workers.wake(uid));
+  wakes.startable.on((uid) => workers.startNow(uid));
   workers.onFinished(() => {
     placement.sweep();
     registry.roomMade();

@@ -8,6 +8,8 @@ import type { PodUid } from "../ground/model/index.ts";
 export class Wakes {
   /** Something about this pod may have changed. */
   readonly pod = new Topic<[uid: PodUid]>();
+  /** What kept containers of this pod from being made is out of the way, before they are due to be tried again. */
+  readonly startable = new Topic<[uid: PodUid]>();
   /** Something that every pod depends on has changed. */
   readonly allPods = new Topic();
   /** What the runtime has of this pod has changed; its full name where the runtime tells it. */

@@ -26,6 +26,11 @@ export class SlowFile {
     });
   }
 
+  /** What is being written. */
+  get coming(): string | undefined {
+    return this.#writing?.text;
+  }
+
   get isWriting(): boolean {
     return this.#writing !== undefined;
   }
@@ -94,6 +99,8 @@ export class DeviceWorld {
   readonly waiting = new Map<PodUid, string>();
   readonly rejected = new Map<PodUid, string>();
   readonly health: PodUid[] = [];
+  /** Pods whose containers were told to try again. */
+  readonly startable: PodUid[] = [];
   readonly #pods = new Map<PodUid, IdentifiedPod>();
   readonly #numa = new NumaNodes([0, 1]);
   settings: AlignmentSettings = { policy: "none", scope: "container", prefersClosest: false };
@@ -123,6 +130,7 @@ export class DeviceWorld {
         save: async (path, text) => (scope.signal.aborted ? undefined : this.file.save(path, text)),
       },
       onDecidable,
+      onStartable: (uid) => void this.startable.push(uid),
       onHealth: (uid) => void this.health.push(uid),
       onAmounts: () => {},
     });
@@ -193,11 +201,12 @@ export class DeviceWorld {
   }
 
   /** The agent dies, at any write, and its successor begins; plugins have to register anew. */
-  async restart(cameThrough: boolean): Promise<void> {
+  async restart(cameThrough: boolean, onLoaded = (): void => {}): Promise<void> {
     await this.#end(cameThrough);
     [this.#scope, this.manager, this.#admission] = this.#begin();
     this.plugins.clear();
     await this.manager.load();
+    onLoaded();
     for (const uid of [...this.waiting.keys()]) this.#decide(uid);
   }
 

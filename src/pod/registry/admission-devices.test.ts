@@ -6,6 +6,7 @@ import { testContainer, testPod } from "../../../test/support/pods.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { PluginError } from "../../connections/plugins/rpc.ts";
 import { type IdentifiedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
+import { encodeDeviceFile } from "../resources/devices/device-file.ts";
 
 const gpu = "vendor.com/gpu";
 const nic = "vendor.com/nic";
@@ -246,8 +247,30 @@ describe("a plugin that is not there", () => {
     await world.restart(true);
     const waiting = /waiting for the device plugin of vendor.com\/gpu to register/;
     await assert.rejects(world.manager.grantsFor(pod, container, never()), waiting);
+    assert.deepEqual(world.startable, []);
     await world.clock.advance(5 * 60_000 + 1);
+    assert.deepEqual(world.startable, ["p"], "it is given up, and the container tried again");
     assert.equal((await world.manager.grantsFor(pod, container, never())).env.get("IDS"), "a");
+  });
+
+  test("wakes the containers that wait for it when it comes, once, and nobody else's", async () => {
+    world.offer(gpu, ["a", "b"]);
+    const pods = [wants("p", { [gpu]: 1 }), wants("q", { [gpu]: 1 })];
+    for (const pod of pods) world.add(pod);
+    await settleWorld(world);
+    await world.restart(true);
+    const [pod = wants("x")] = pods;
+    const container = pod.spec.containers[0] ?? testContainer("x");
+    for (let tries = 0; tries < 3; tries++) {
+      await assert.rejects(world.manager.grantsFor(pod, container, never()), /waiting for the device plugin/);
+    }
+    world.offer(nic, ["n"]);
+    assert.deepEqual(world.startable, []);
+    world.offer(gpu, ["a", "b"]);
+    assert.deepEqual(world.startable, ["p"]);
+    assert.equal((await world.manager.grantsFor(pod, container, never())).env.get("IDS"), "a");
+    world.offer(gpu, ["a"]);
+    assert.deepEqual(world.startable, ["p"]);
   });
 
   test("that left and came within its time loses nothing of its capacity", async () => {
@@ -317,10 +340,13 @@ test("a disk that is full makes pods wait, and refuses none", async () => {
   assert.ok(world.running.has("p" as PodUid));
 });
 
+/** `NODELET_SEQUENCES=10000 npm test -- admission-devices` is the proof; few are enough to notice a mistake. */
+const sequences = Number(process.env["NODELET_SEQUENCES"] ?? 300);
+
 test("over random lives no device is given twice, none is lost, and who runs keeps what he has", async () => {
-  const random = seededRandom(20_26);
-  const pick = (below: number): number => Math.floor(random() * below);
-  for (let sequence = 0; sequence < 400; sequence++) {
+  for (let sequence = 0; sequence < sequences; sequence++) {
+    const random = seededRandom(20_26 + sequence);
+    const pick = (below: number): number => Math.floor(random() * below);
     const life = new DeviceWorld(new FakeClock());
     const held = new Map<PodUid, string>();
     let names = 0;
@@ -358,13 +384,13 @@ test("over random lives no device is given twice, none is lost, and who runs kee
           break;
         case 7:
           await settleWorld(life, pick(2) === 0);
-          await life.restart(pick(2) === 0);
+          await restartAtAnyWrite(life, pick(2) === 0);
           break;
         default:
           await settleWorld(life, pick(3) > 0);
       }
       for (const [uid, text] of check(life)) {
-        assert.equal(text, held.get(uid) ?? text, `${uid} has other devices than before`);
+        assert.equal(text, held.get(uid) ?? text, `sequence ${sequence}: ${uid} has other devices than before`);
         held.set(uid, text);
       }
     }
@@ -372,9 +398,26 @@ test("over random lives no device is given twice, none is lost, and who runs kee
     await settleWorld(life);
     life.sweep();
     assert.equal(life.manager.state.size, 0, "all are free again");
+    for (const resource of [gpu, nic]) {
+      const devices = [`${resource[7]}0`, `${resource[7]}1`];
+      life.offer(resource, devices).answer = async (ids) => allocated({ IDS: ids.join() });
+      life.add(wants(`last-${resource}`, { [resource]: 2 }));
+      await settleWorld(life);
+      assert.deepEqual([...life.owners(resource).keys()].sort(), devices, `sequence ${sequence}: one is lost`);
+    }
     await life.stop();
   }
 });
+
+/** Dies while a write is under way: who has what is afterwards as it was before the write, or as it wrote it. */
+async function restartAtAnyWrite(life: DeviceWorld, cameThrough: boolean): Promise<void> {
+  const entries = (text: string | undefined): unknown =>
+    text === undefined ? null : (JSON.parse(text) as { Data: { PodDeviceEntries: unknown } }).Data.PodDeviceEntries;
+  const written = entries(cameThrough ? (life.file.coming ?? life.file.text) : life.file.text);
+  await life.restart(cameThrough, () => {
+    assert.deepEqual(entries(encodeDeviceFile(life.manager.state, new Map())), written);
+  });
+}
 
 /** What each pod that runs has. */
 function check(life: DeviceWorld): ReadonlyMap<PodUid, string> {

@@ -118,6 +118,15 @@ export class PodWorkers {
     if (worker.state.step !== "finished") this.#keyed.wake(uid);
   }
 
+  /** What kept containers from being made is out of the way: those are tried at once, and not when they are next due. */
+  startNow(uid: PodUid): void {
+    const { waiting } = this.#workers.get(uid) ?? {};
+    for (const [name, held] of waiting ?? []) {
+      if (held.reason === "CreateContainerConfigError") waiting?.set(name, { ...held, until: 0 });
+    }
+    this.wake(uid);
+  }
+
   /** Something else about this pod may have changed (a probe result, a timer, the network). */
   wake(uid: PodUid): void {
     const worker = this.#workers.get(uid);

@@ -49,6 +49,8 @@ export interface DeviceManagerPorts {
   readonly files: LastingFiles;
   /** Pods that wait for devices can be decided about again. */
   readonly onDecidable: () => void;
+  /** Containers of the pod that waited for a plugin to come can be tried again. */
+  readonly onStartable: (uid: PodUid) => void;
   /** The health of a device that the pod has may be another. */
   readonly onHealth: (uid: PodUid) => void;
   /** What the Node says of devices has changed. */
@@ -85,6 +87,8 @@ export class DeviceManager {
   #giveUp: Timer | undefined;
   /** Resources whose plugin, when it was last there, wanted to be told before each start of a container. */
   readonly #preStarted = new Set<string>();
+  /** Pods with containers that can't be made before the plugin of a resource has come. */
+  readonly #awaiting = new Map<string, Set<PodUid>>();
 
   constructor(ports: DeviceManagerPorts) {
     this.#ports = ports;
@@ -127,6 +131,7 @@ export class DeviceManager {
 
   listed(resource: string, devices: readonly ListedDevice[]): void {
     const changed = this.#inventory.list(resource, devices);
+    this.#tellAwaiting(resource);
     if (changed.size === 0) return;
     this.#tellHealth(resource, changed);
     this.#saveSoon();
@@ -299,8 +304,7 @@ export class DeviceManager {
     const responses: [string, Uint8Array][] = [];
     for (const resource of this.wanted(container).keys()) {
       const place = { uid, container: container.name, resource };
-      this.#awaitAfterStart(resource);
-      const grant = grantAt(this.#state, place) ?? this.#late(pod, container, place);
+      const grant = this.#awaitedGrant(pod, container, place);
       if (grant.response === undefined) {
         await this.answer(place, signal);
         await this.saved(signal);
@@ -316,6 +320,26 @@ export class DeviceManager {
         what,
       });
     });
+  }
+
+  /** What the container was given; where its plugin has to come first, whoever waits is told when it has. */
+  #awaitedGrant(pod: IdentifiedPod, container: Container, place: GrantPlace): DeviceGrant {
+    const { uid, resource } = place;
+    try {
+      this.#awaitAfterStart(resource);
+      return grantAt(this.#state, place) ?? this.#late(pod, container, place);
+    } catch (error) {
+      if (error instanceof PluginAwaited) {
+        this.#awaiting.set(resource, (this.#awaiting.get(resource) ?? new Set()).add(uid));
+      }
+      throw error;
+    }
+  }
+
+  #tellAwaiting(resource: string): void {
+    const uids = this.#awaiting.get(resource) ?? [];
+    this.#awaiting.delete(resource);
+    for (const uid of uids) this.#ports.onStartable(uid);
   }
 
   /** The pod was taken as it ran, and what it had is not known any more. */
@@ -370,6 +394,9 @@ export class DeviceManager {
     if (since === undefined) return;
     this.#giveUp = clock.after(since + awaitPluginMs - clock.monotonic(), () => {
       if (this.#inventory.giveUp(clock.monotonic())) {
+        for (const resource of [...this.#awaiting.keys()]) {
+          if (this.#inventory.get(resource)?.step === "removed") this.#tellAwaiting(resource);
+        }
         this.#saveSoon();
         this.#ports.onAmounts();
         this.#ports.onDecidable();

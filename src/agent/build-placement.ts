@@ -4,6 +4,7 @@ import { showPlacement } from "../node/metrics/index.ts";
 import {
   CpusetKeeper,
   cpusetsInForce,
+  deviceReport,
   diskFiles,
   findRunning,
   type KeptContainer,
@@ -72,7 +73,11 @@ export function buildPlacement(
     async report(pods) {
       // Where nothing is given out, nobody has needed to know the machine.
       const topology = placement.given?.topology ?? (await host.readTopology());
-      return placementReport(placementView(placement, topology), placement.settings, pods);
+      const { inventory, state } = devices.manager;
+      return {
+        ...placementReport(placementView(placement, topology), placement.settings, pods),
+        devices: deviceReport(inventory, state, pods),
+      };
     },
   };
 }

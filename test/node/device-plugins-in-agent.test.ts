@@ -85,6 +85,26 @@ test("devices of a plugin reach containers whatever becomes of the plugin and th
       [["first-node-1", ["a"]]],
     );
 
+    const { devices = [] } = await client.resources(soon());
+    assert.deepEqual(
+      devices.map(({ resource, free, devices: own }) => [
+        resource,
+        free,
+        own.map(({ id, health, holders }) => [id, health, holders.map(({ pod, why }) => `${pod} ${why}`).join()]),
+      ]),
+      [
+        [
+          gpu,
+          1,
+          [
+            ["a", "Healthy", "first-node-1 asks for 1"],
+            ["b", "Healthy", ""],
+            ["broken", "Unhealthy", ""],
+          ],
+        ],
+      ],
+    );
+
     // Both die; the pod runs on, and one that comes before the plugin waits for it.
     const before = (await podOf("first"))?.status?.containerStatuses?.[0]?.containerID;
     await plugin.kill();

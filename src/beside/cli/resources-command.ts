@@ -4,11 +4,12 @@ import { resourcesText } from "./resources-text.ts";
 import { askAgent, rootDirUsage } from "./running-agent.ts";
 
 const usage = `usage: nodelet resources [-o text|json] [--root-dir DIR]
-Says which CPUs and which memory every NUMA node of this machine has, who has them alone, and why.
+Says which CPUs and which memory every NUMA node of this machine has and which devices its plugins offer, who has them
+alone, and why.
   -o, --output     text for people (default), or json
 ${rootDirUsage}`;
 
-/** Who has which CPUs and memory of this machine. */
+/** Who has which CPUs, memory and devices of this machine. */
 export const resourcesCommand: Command = (args, io) =>
   reportingErrors("resources", usage, io, async () => {
     const options = readOptions(args, {

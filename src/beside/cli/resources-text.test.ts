@@ -70,3 +70,57 @@ No container has CPUs or memory of its own.
 `,
   );
 });
+
+test("devices: who has which, how they are, where they lie, and that a plugin can't write to the terminal", () => {
+  const text = resourcesText({
+    cpuManagerPolicy: "none",
+    memoryManagerPolicy: "None",
+    topologyManagerPolicy: "none",
+    topologyManagerScope: "container",
+    nodes: [{ id: 0, cpus: "0-1", memoryBytes: gibi }],
+    containers: [],
+    devices: [
+      {
+        resource: "vendor.com/gpu",
+        plugin: "registered",
+        listed: 103,
+        healthy: 102,
+        given: 1,
+        free: 101,
+        notShown: 100,
+        devices: [
+          {
+            id: "gpu-0",
+            health: "Healthy",
+            nodes: [0, 1],
+            holders: [{ uid: "u", container: "main", namespace: "default", pod: "alone", why: "asks for 1" }],
+          },
+          { id: "evil\n\u001b[2Jid é", health: "Unhealthy", nodes: [], holders: [] },
+          { id: "x".repeat(200), health: "Healthy", nodes: [1], holders: [] },
+        ],
+      },
+      {
+        resource: "vendor.com/nic",
+        plugin: "awaited",
+        listed: 0,
+        healthy: 0,
+        given: 0,
+        free: 0,
+        notShown: 0,
+        devices: [],
+      },
+    ],
+  });
+  assert.equal(
+    text.slice(text.indexOf("vendor.com/gpu")),
+    `vendor.com/gpu: 103 listed, 102 healthy, 1 given, 101 free
+DEVICE                                                         HEALTH     NUMA NODE  POD            CONTAINER  WHY
+gpu-0                                                          Healthy    0,1        default/alone  main       asks for 1
+"evil\\n\\u001b[2Jid ?"                                          Unhealthy  -          -              -          -
+${"x".repeat(60)}…  Healthy    1          -              -          -
+and 100 more that nobody has
+
+vendor.com/nic: 0 listed, 0 healthy, 0 given, 0 free; its plugin is awaited
+`,
+  );
+});

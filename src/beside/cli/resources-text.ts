@@ -25,6 +25,30 @@ export interface ResourcesAnswer {
     readonly memory?: readonly { readonly nodes: readonly number[]; readonly type: string; readonly bytes: number }[];
     readonly why: string;
   }[];
+  /** Missing in the answer of an older agent. */
+  readonly devices?: readonly DevicesOfResource[];
+}
+
+interface DevicesOfResource {
+  readonly resource: string;
+  readonly plugin: "registered" | "awaited" | "gone";
+  readonly listed: number;
+  readonly healthy: number;
+  readonly given: number;
+  readonly free: number;
+  readonly notShown: number;
+  readonly devices: readonly {
+    readonly id: string;
+    readonly health: string;
+    readonly nodes: readonly number[];
+    readonly holders: readonly {
+      readonly uid: string;
+      readonly container: string;
+      readonly namespace?: string;
+      readonly pod?: string;
+      readonly why: string;
+    }[];
+  }[];
 }
 
 export function resourcesText(answer: ResourcesAnswer): string {
@@ -40,6 +64,7 @@ export function resourcesText(answer: ResourcesAnswer): string {
     "",
     ...containerTable(answer),
     "",
+    ...(answer.devices ?? []).flatMap((devices) => [...deviceTable(devices), ""]),
   ].join("\n");
 }
 
@@ -71,6 +96,41 @@ function containerTable({ containers }: ResourcesAnswer): readonly string[] {
     why,
   ]);
   return table([["POD", "CONTAINER", "CPUS", "MEMORY", "WHY"], ...rows]);
+}
+
+function deviceTable({
+  resource,
+  plugin,
+  listed,
+  healthy,
+  given,
+  free,
+  notShown,
+  devices,
+}: DevicesOfResource): readonly string[] {
+  const plugins = { registered: "", awaited: "; its plugin is awaited", gone: "; its plugin is gone" };
+  const head = `${resource}: ${listed} listed, ${healthy} healthy, ${given} given, ${free} free${plugins[plugin]}`;
+  const rows = devices.flatMap(({ id, health, nodes, holders }) => {
+    const own = [shownId(id), health, nodes.join(",") || "-"];
+    if (holders.length === 0) return [[...own, "-", "-", "-"]];
+    return holders.map(({ uid, container, namespace, pod, why }) => [
+      ...own,
+      pod === undefined ? uid : `${namespace}/${pod}`,
+      container,
+      why,
+    ]);
+  });
+  const more = notShown > 0 ? [`and ${notShown} more that nobody has`] : [];
+  if (rows.length === 0) return [head];
+  return [head, ...table([["DEVICE", "HEALTH", "NUMA NODE", "POD", "CONTAINER", "WHY"], ...rows]), ...more];
+}
+
+const longestId = 60;
+
+/** A plugin calls its devices what it likes; a terminal must not be told what to do by it. */
+function shownId(id: string): string {
+  const printable = /^[\x21-\x7e]+$/.test(id) ? id : JSON.stringify(id).replace(/[^\x20-\x7e]/g, "?");
+  return printable.length <= longestId ? printable : `${printable.slice(0, longestId)}…`;
 }
 
 function amount(bytes: number): string {

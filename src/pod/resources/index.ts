@@ -6,7 +6,7 @@ export { type CgroupFiles, kernelCgroupFiles } from "./cgroup-files.ts";
 export { CgroupTree } from "./cgroup-tree.ts";
 export { CpusetKeeper, type KeptContainer } from "./cpu/cpuset-keeper.ts";
 export { cpusetsInForce } from "./cpu/cpusets-in-force.ts";
-export { DeviceAdmission, DeviceManager, DeviceProvider } from "./devices/index.ts";
+export { DeviceAdmission, DeviceManager, DeviceProvider, deviceReport } from "./devices/index.ts";
 export { diskFiles } from "./disk-files.ts";
 export type { NodeAllocatableSettings } from "./node-allocatable.ts";
 export { NodeCgroups } from "./node-cgroups.ts";

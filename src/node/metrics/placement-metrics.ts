@@ -45,10 +45,10 @@ export class PlacementMetrics {
       },
       memory: { onRequest: () => memoryRequests.inc({}), onFailure: () => memoryFailures.inc({}) },
       onSingleNode: (scope, isAligned) => note(scope, "numa_node", isAligned),
-      onAligned: (isRefused, began) => {
-        admissions.inc({});
-        if (isRefused) refusals.inc({});
-        times.observe({}, monotonic() - began);
+      onAligned: (outcome, began) => {
+        if (outcome !== "refused later") admissions.inc({});
+        if (outcome !== "given") refusals.inc({});
+        if (outcome !== "refused later") times.observe({}, monotonic() - began);
       },
     };
   }

@@ -17,6 +17,7 @@ import { Placement } from "./placement.ts";
 import type { PlacementSettings } from "./placement-settings.ts";
 import { placementView } from "./placement-view.ts";
 import type { RunningContainers } from "./running-containers.ts";
+import { AllocationError, type HintProvider, noOpinion } from "./topology/hints.ts";
 
 /** A disk whose writes take time: whoever is killed meanwhile finds the old text or the new one. */
 class SlowDisk {
@@ -374,4 +375,55 @@ describe("whatever comes, goes, restarts and is killed", () => {
       { numRuns: sequences },
     );
   });
+});
+
+test("a pod that waits, and is looked at many times, is counted once", async () => {
+  let obstacle: Error | undefined = new Error("a plugin is awaited");
+  const counted: string[] = [];
+  const nothing = (): void => {};
+  const metrics = {
+    cpu: { onRequest: nothing, onFailure: nothing, onAligned: nothing },
+    memory: { onRequest: nothing, onFailure: nothing },
+    onSingleNode: nothing,
+    onAligned: (outcome: string) => void counted.push(outcome),
+    monotonic: () => 0,
+  };
+  const provider: HintProvider = {
+    hints: () => noOpinion,
+    podHints: () => noOpinion,
+    allocate() {
+      if (obstacle !== undefined) throw obstacle;
+    },
+    mark: () => nothing,
+  };
+  const held = new Set<PodUid>();
+  const placement = new Placement(
+    settings({ cpu: { reserved: "0,8" }, alignment: { policy: "restricted" } }),
+    {
+      rootDir: "/root",
+      files: new SlowDisk().forNewAgent(),
+      clock,
+      log: silentLogger,
+      readTopology: async () => machineA,
+      findRunning: async () => ({ areAny: false, has: () => false, ownerOf: () => undefined }),
+      holds: (uid) => held.has(uid),
+      metrics,
+    },
+    () => [provider],
+  );
+  await placement.start();
+  const pod = sizedPod("p", { main: "2" });
+  held.add(uidOf(pod));
+  for (let looks = 0; looks < 5; looks++) assert.throws(() => placement.give(pod), obstacle);
+  assert.deepEqual(counted, [], "it is not decided about");
+  obstacle = undefined;
+  for (let looks = 0; looks < 3; looks++) assert.equal(placement.give(pod).type, "given");
+  assert.deepEqual(counted, ["given"]);
+  obstacle = new AllocationError("UnexpectedAdmissionError", "its plugin refuses");
+  assert.equal(placement.give(pod).type, "refused");
+  assert.deepEqual(counted, ["given", "refused later"]);
+  held.clear();
+  placement.sweep();
+  assert.equal(placement.give(pod).type, "refused");
+  assert.deepEqual(counted.slice(2), ["refused"], "another pod of that uid");
 });

@@ -44,8 +44,8 @@ export interface PlacementHooks {
   readonly cpu: CpuMetrics;
   readonly memory: NonNullable<PinnedMemoryPorts["metrics"]>;
   readonly onSingleNode: NonNullable<AlignmentPorts["onSingleNode"]>;
-  /** A pod was looked at, and refused or not. */
-  readonly onAligned: (isRefused: boolean, began: number) => void;
+  /** A pod was looked at for the first time, and refused or not; or it was refused later. */
+  readonly onAligned: (outcome: "given" | "refused" | "refused later", began: number) => void;
   readonly monotonic: () => number;
 }
 
@@ -72,6 +72,8 @@ const longestSaveMs = 30_000;
  */
 export class Placement {
   readonly settings: PlacementSettings;
+  /** Pods that the metrics know of. */
+  readonly #counted = new Set<PodUid>();
   readonly #ports: PlacementPorts;
   readonly #others: (numa: NumaNodes) => readonly HintProvider[];
   readonly #cpuFile: FollowingFile;
@@ -205,13 +207,23 @@ export class Placement {
     this.sweep(uidOf(pod));
     try {
       const takeBack = alignment?.give(pod) ?? (() => undefined);
-      metrics?.onAligned(false, began);
+      if (this.#isCountedNow(uidOf(pod))) metrics?.onAligned("given", began);
       return { type: "given", takeBack };
     } catch (error) {
-      metrics?.onAligned(this.settings.alignment.policy !== "none", began);
+      // It waits for somebody, and is looked at again.
       if (!(error instanceof AllocationError)) throw error;
+      const isFirst = this.#isCountedNow(uidOf(pod));
+      const isError = this.settings.alignment.policy !== "none";
+      if (isFirst || isError) metrics?.onAligned(isError ? (isFirst ? "refused" : "refused later") : "given", began);
       return { type: "refused", reason: error.reason, message: error.message };
     }
+  }
+
+  /** True once for each pod: one that waits for a plugin is looked at many times. */
+  #isCountedNow(uid: PodUid): boolean {
+    if (this.#counted.has(uid)) return false;
+    this.#counted.add(uid);
+    return true;
   }
 
   /** The pod runs here, so a node took it: it keeps what it has, and gets what can still be had. It is never refused. */
@@ -266,6 +278,7 @@ export class Placement {
     const holds = (uid: PodUid): boolean => uid === arriving || this.#ports.holds(uid);
     cpus?.given.retain(holds);
     memory?.retain(holds);
+    for (const uid of this.#counted) if (!holds(uid)) this.#counted.delete(uid);
   }
 
   /** Whether containers may have CPUs of their own, so that the others have to stay off them. */

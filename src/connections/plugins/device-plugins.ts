@@ -7,6 +7,7 @@ import {
   messageOf,
   SerialByKey,
   type TaskScope,
+  type Timer,
   TokenBucket,
   Topic,
 } from "../../ground/base/index.ts";
@@ -29,8 +30,11 @@ const longestName = 317;
 const registrationsPerSecond = 0.2;
 const registrationsAtOnce = 10;
 /** After each list, so that those of one plugin take a small part of our time, however many it sends. */
-const restMs = 10;
+const restMs = 1;
 const devicesPerRestMs = 100;
+/** Lists that are acted on: each may cost a write to disk, a status of the Node, a look at every pod that waits. */
+const listsPerSecond = 2;
+const listsAtOnce = 10;
 const optionsWithinMs = 10_000;
 const retryMs = 250;
 
@@ -38,6 +42,36 @@ interface RegisteredPlugin {
   readonly client: DevicePluginClient;
   readonly options: DevicePluginOptions;
   readonly life: LinkedSignal;
+}
+
+/** Of lists that come too fast only the newest is told, and never later than it would be its turn. */
+class NewestList implements Disposable {
+  readonly #pace: TokenBucket;
+  readonly #clock: Clock;
+  readonly #tell: (devices: readonly ListedDevice[]) => void;
+  #held: { devices: readonly ListedDevice[]; readonly due: Timer } | undefined;
+
+  constructor(pace: TokenBucket, clock: Clock, tell: (devices: readonly ListedDevice[]) => void) {
+    this.#pace = pace;
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  put(devices: readonly ListedDevice[]): void {
+    if (this.#held !== undefined) this.#held.devices = devices;
+    else if (this.#pace.tryTake()) this.#tell(devices);
+    else this.#held = { devices, due: this.#clock.after(1_000 / listsPerSecond, () => this.#release()) };
+  }
+
+  #release(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.put(held.devices);
+  }
+
+  [Symbol.dispose](): void {
+    this.#held?.due.cancel();
+  }
 }
 
 /**
@@ -127,10 +161,15 @@ export class DevicePlugins implements PluginHandler {
 
   async #follow(resource: string, plugin: RegisteredPlugin): Promise<void> {
     const { signal } = plugin.life;
+    const { clock } = this.#ports;
+    const tell = (devices: readonly ListedDevice[]): void => {
+      if (this.#current.get(resource) === plugin) this.listed.tell(resource, devices);
+    };
+    using newest = new NewestList(new TokenBucket(listsPerSecond, listsAtOnce, clock), clock, tell);
     try {
       for await (const devices of plugin.client.lists(signal)) {
-        if (this.#current.get(resource) === plugin) this.listed.tell(resource, devices);
-        await this.#ports.clock.sleep(restMs + devices.length / devicesPerRestMs, signal);
+        newest.put(devices);
+        await clock.sleep(restMs + devices.length / devicesPerRestMs, signal);
       }
       this.#end(resource, plugin, new Error("it ended its list"));
     } catch (error) {

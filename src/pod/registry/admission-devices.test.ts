@@ -340,6 +340,23 @@ test("a disk that is full makes pods wait, and refuses none", async () => {
   assert.ok(world.running.has("p" as PodUid));
 });
 
+test("as many devices as a plugin may list: a pod that wants nearly all of them costs not much more than one that wants one", async () => {
+  world.offer(
+    gpu,
+    Array.from({ length: 100_000 }, (_, index) => `device-${index}@${index % 2}`),
+  );
+  await settleWorld(world);
+  const took = (count: number): number => {
+    const began = performance.now();
+    world.add(wants(`p${count}`, { [gpu]: count }));
+    return performance.now() - began;
+  };
+  const [one, many] = [took(1), took(90_000)];
+  await settleWorld(world);
+  assert.equal(world.running.size, 2);
+  assert.ok(many < 20 * one, `${many} ms for 90,000, ${one} ms for one`);
+});
+
 /** `NODELET_SEQUENCES=10000 npm test -- admission-devices` is the proof; few are enough to notice a mistake. */
 const sequences = Number(process.env["NODELET_SEQUENCES"] ?? 300);
 

@@ -5,7 +5,7 @@ type DeviceList = ReadonlyMap<string, ListedDevice>;
 
 /** What is known of a resource that plugins offer, or have offered. */
 export type DeviceResource =
-  | { readonly step: "listed"; readonly devices: DeviceList }
+  | { readonly step: "listed"; readonly devices: DeviceList; readonly healthy: DeviceList }
   /** Its plugin has left, or has not come since the agent started; what it last listed is out of order until it comes. */
   | { readonly step: "awaited"; readonly since: number; readonly devices: DeviceList }
   /** It was awaited too long. */
@@ -53,14 +53,16 @@ export class DeviceInventory {
       if (!wasListed || known?.isHealthy !== isHealthy) changed.add(id);
     }
     for (const id of before.keys()) if (!devices.has(id)) changed.add(id);
-    this.#resources.set(resource, { step: "listed", devices });
+    const healthy = new Map([...devices].filter(([, { isHealthy }]) => isHealthy));
+    this.#resources.set(resource, { step: "listed", devices, healthy });
     this.#met.add(resource);
     return changed;
   }
 
   lose(resource: string, now: number): void {
     const known = this.#resources.get(resource);
-    if (known?.step === "listed") this.#resources.set(resource, { ...known, step: "awaited", since: now });
+    if (known?.step !== "listed") return;
+    this.#resources.set(resource, { step: "awaited", since: now, devices: known.devices });
   }
 
   /** When the plugin that is awaited longest left; undefined: none is. */
@@ -83,8 +85,7 @@ export class DeviceInventory {
   /** Healthy now; none of a resource whose plugin is not there. */
   healthy(resource: string): DeviceList {
     const known = this.#resources.get(resource);
-    if (known?.step !== "listed") return new Map();
-    return new Map([...known.devices].filter(([, { isHealthy }]) => isHealthy));
+    return known?.step === "listed" ? known.healthy : new Map();
   }
 
   /** Healthy ids by resource, of all that are not given up. */
@@ -101,8 +102,7 @@ export class DeviceInventory {
       if (known.step === "removed") removed.push(resource);
       else {
         capacity.set(resource, known.devices.size);
-        const healthy = known.step === "listed" ? [...known.devices.values()].filter((one) => one.isHealthy).length : 0;
-        allocatable.set(resource, healthy);
+        allocatable.set(resource, known.step === "listed" ? known.healthy.size : 0);
       }
     }
     return { capacity, allocatable, removed };

@@ -432,13 +432,17 @@ function healthText(device: ListedDevice | undefined): string {
 }
 
 function byNode(
-  ids: readonly string[],
+  chosen: readonly string[],
   devices: ReadonlyMap<string, ListedDevice>,
 ): ReadonlyMap<number, readonly string[]> {
   const nodes = new Map<number, string[]>();
-  for (const id of ids) {
+  for (const id of chosen) {
     const of = devices.get(id)?.numaNodes ?? [];
-    for (const node of of.length === 0 ? [-1] : of) nodes.set(node, [...(nodes.get(node) ?? []), id]);
+    for (const node of of.length === 0 ? [-1] : of) {
+      const ids = nodes.get(node);
+      if (ids === undefined) nodes.set(node, [id]);
+      else ids.push(id);
+    }
   }
   return nodes;
 }

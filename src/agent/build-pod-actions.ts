@@ -1,4 +1,4 @@
-import { containerHash, uidOf } from "../ground/model/index.ts";
+import { containerHash, dueResize, uidOf } from "../ground/model/index.ts";
 import { FileProbeStore, Probes, probeRunner } from "../pod/probes/index.ts";
 import {
   ContainerGc,
@@ -91,6 +91,10 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     noteResources: async (pod, name, resources) => {
       // An agent that knows what was given and not what was promised would take it back.
       await Promise.allSettled([sight.actuations.noteForGood(pod, name, resources), sight.allocations.saved()]);
+    },
+    hasItsResources: (pod, container) => {
+      const given = sight.actuations.givenTo(uidOf(pod));
+      return given.to(container) !== undefined && dueResize(pod, container, container, given).changed.length === 0;
     },
     notePlace: (container, cpus) => parts.cpusets.made(container, cpus),
     onStart: parts.metrics.runtime.onStart,

@@ -67,6 +67,7 @@ export {
 } from "./node-capacity.ts";
 export {
   type ContainerAnnotations,
+  listedState,
   newerFirst,
   newestOf,
   type ObservedContainer,

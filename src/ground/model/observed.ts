@@ -40,6 +40,11 @@ export interface ObservedContainer {
   readonly name: string;
   readonly attempt: number;
   readonly state: "created" | "running" | "exited" | "unknown";
+  /**
+   * The runtime gave up starting it, because the agent that had asked for it was gone. One that did not run for a moment
+   * is "created", though the runtime calls it ended: it can't be started any more, and has to be made anew.
+   */
+  readonly startCutOff?: true;
   readonly createdAt: number;
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -81,6 +86,11 @@ export interface ObservedResources {
   readonly cpuQuota: number;
   readonly cpuPeriod: number;
   readonly memoryLimitBytes: bigint;
+}
+
+/** The state by the runtime's word. */
+export function listedState({ state, startCutOff }: ObservedContainer): ObservedContainer["state"] {
+  return startCutOff ? "exited" : state;
 }
 
 /** The newest instance of a container name, or undefined when the runtime knows none. */

@@ -8,6 +8,7 @@ import {
 import { aFewAtOnce, type Clock, cutText, mapAtMost } from "../../ground/base/index.ts";
 import {
   type ContainerId,
+  listedState,
   newerFirst,
   type ObservedContainer,
   type ObservedPod,
@@ -156,7 +157,7 @@ export class PodObserver {
     signal: AbortSignal,
   ): Promise<ObservedContainer | undefined> {
     const remembered = previous?.containers.find((container) => container.id === item.id);
-    if (remembered !== undefined && remembered.state === translateContainerState(item.state)) return remembered;
+    if (remembered !== undefined && listedState(remembered) === translateContainerState(item.state)) return remembered;
     return ifFound(async () => {
       const { status } = await this.#runtime.containerStatus({ containerId: item.id, verbose: false }, { signal });
       if (status === undefined) return undefined;
@@ -212,7 +213,7 @@ interface AwaitedEnd {
 function hasEnded({ id, since }: AwaitedEnd, { containers, observedAt }: ObservedPod): boolean {
   const found = containers.find((container) => container.id === id);
   // A list that began earlier may not have it yet.
-  return found === undefined ? observedAt > since : found.state === "exited";
+  return found === undefined ? observedAt > since : listedState(found) === "exited";
 }
 
 function newestFirst<Item extends { readonly attempt: number; readonly createdAt: number }>(

@@ -1,6 +1,6 @@
 import type { RuntimeService } from "../../connections/cri/index.ts";
 import { type Clock, isAbort, type Logger, Pause } from "../../ground/base/index.ts";
-import type { ObservedPod, PodUid } from "../../ground/model/index.ts";
+import { listedState, type ObservedPod, type PodUid } from "../../ground/model/index.ts";
 import { runtimeLabels } from "./mapping/index.ts";
 import { translateContainerState, translateSandboxState } from "./translate.ts";
 
@@ -114,6 +114,7 @@ const blindMs = 1_000;
 const idleMs = 300_000;
 
 function sameStates(observed: ObservedPod, present: ReadonlyMap<string, string>): boolean {
-  const remembered = [...observed.sandboxes, ...observed.containers];
+  const containers = observed.containers.map((container) => ({ id: container.id, state: listedState(container) }));
+  const remembered = [...observed.sandboxes, ...containers];
   return remembered.length === present.size && remembered.every(({ id, state }) => present.get(id) === state);
 }

@@ -117,7 +117,10 @@ export class ContainerStarter {
   async #startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void> {
     const { pod, container, observed } = request;
     const newest = newestOf(observed, container.name);
-    const made = this.#leftUnstarted(request, newest) ?? (await this.#create(request, newest, signal));
+    const made =
+      newest?.state === "created"
+        ? await this.#takeUp(request, newest, signal)
+        : await this.#create(request, await this.#restartsOf(request, newest), signal);
     await this.#start(request, made, signal);
     await linkLegacyLog({ pod, name: container.name, ...made }, this.#ports.legacyLogs);
     await this.#postStart(request, made.id, signal);
@@ -128,19 +131,39 @@ export class ContainerStarter {
     await this.#ports.removeContainer(container, signal);
   }
 
-  /** An agent that died between making and starting a container left one that is as good as new. */
-  #leftUnstarted(request: StartContainerRequest, newest: ObservedContainer | undefined): MadeContainer | undefined {
-    if (newest?.state !== "created" || newest.sandboxId !== request.sandboxId) return undefined;
-    if (newest.annotations.hash !== this.#ports.hashOf(request.container)) return undefined;
-    return { id: newest.id, restartCount: newest.annotations.restartCount };
+  /**
+   * An agent that died between making and starting a container left one that is as good as new, unless it is to have
+   * other resources since: what it was told of them when it was made (its environment, for one) is wrong then.
+   */
+  async #takeUp(request: StartContainerRequest, left: ObservedContainer, signal: AbortSignal): Promise<MadeContainer> {
+    const { container, sandboxId } = request;
+    const { restartCount, hash } = left.annotations;
+    if (left.sandboxId !== sandboxId || hash !== this.#ports.hashOf(container)) {
+      return await this.#create(request, await this.#restartsOf(request, left), signal);
+    }
+    const isUsable = !left.startCutOff && this.#ports.hasItsResources(request.pod, container);
+    if (isUsable) return { id: left.id, restartCount };
+    // Before anything is noted of its successor, which takes its place: nothing of it ran, so that this is no restart.
+    try {
+      await this.#ports.removeContainer(left, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      // Its start may be under way, asked for by an agent that is gone: then it is waited for. One that was given up
+      // stays in the way of no other.
+      if (!left.startCutOff) throw new StartError("RunContainerError", messageOf(error), { cause: error });
+      return await this.#create(request, await this.#restartsOf(request, left), signal);
+    }
+    return await this.#create(request, Math.max(restartCount, request.toldRestarts), signal);
   }
 
-  async #create(
-    request: StartContainerRequest,
-    newest: ObservedContainer | undefined,
-    signal: AbortSignal,
-  ): Promise<MadeContainer> {
-    const { pod, kind, container, observed, sandboxId, sandboxAttempt, toldRestarts } = request;
+  async #restartsOf(request: StartContainerRequest, newest: ObservedContainer | undefined): Promise<number> {
+    const { pod, container, toldRestarts } = request;
+    const logDirectory = containerLogDirectory(this.#ports.legacyLogs, pod, container.name);
+    return await nextRestartCount(newest, logDirectory, toldRestarts);
+  }
+
+  async #create(request: StartContainerRequest, restartCount: number, signal: AbortSignal): Promise<MadeContainer> {
+    const { pod, kind, container, observed, sandboxId, sandboxAttempt } = request;
     const { runtime, clock, ledger } = this.#ports;
     // The container that had the name before is dead, so that the note can be true of none but the one that is made now.
     const noted = this.#ports.noteResources(pod, container.name, container.resources ?? {});
@@ -149,8 +172,6 @@ export class ContainerStarter {
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
       const context = await this.#ports.containerContext({ pod, container, observed, image }, signal);
-      const logDirectory = containerLogDirectory(context, pod, container.name);
-      const restartCount = await nextRestartCount(newest, logDirectory, toldRestarts);
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
       await this.#soon(noted);
       const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
@@ -189,6 +210,8 @@ export class ContainerStarter {
       span.fail(messageOf(error));
       if (signal.aborted) throw error;
       const message = messageOf(error).replaceAll(id, container.name);
+      // An agent that is gone had asked for it, too; what has become of that shows in a moment.
+      if (isUnderWay.test(message)) throw new StartError("RunContainerError", message, { cause: error });
       throw this.#failed(request, "RunContainerError", `Error: ${message}`, messageOf(error), error);
     }
     this.#event(request, "Normal", "Started", `Started container ${container.name}`);
@@ -298,6 +321,8 @@ export interface StarterPorts {
   readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
   /** A container is made that may use this; resolves, whatever happens, when an agent that is killed now would know. */
   readonly noteResources: (pod: IdentifiedPod, container: string, resources: ContainerResources) => Promise<void>;
+  /** Whether what was noted when the container was made is what it is to have. */
+  readonly hasItsResources: (pod: IdentifiedPod, container: Container) => boolean;
   /** A container is made that may run on these CPUs. */
   readonly notePlace: (
     container: { readonly id: ContainerId; readonly name: string; readonly pod: IdentifiedPod },
@@ -306,6 +331,8 @@ export interface StarterPorts {
   readonly onStart?: (report: StartReport) => void;
   readonly legacyLogs: { readonly podLogsDir: string; readonly legacyDir: string; readonly log: Logger };
 }
+
+const isUnderWay = /already in starting state/;
 
 function rpcTextOf(error: unknown): string {
   return error instanceof CriError ? error.rpcText : messageOf(error);

@@ -43,7 +43,7 @@ export function translateContainer(status: ContainerStatus, sandboxId: SandboxId
     sandboxId,
     name: status.metadata?.name ?? "",
     attempt: status.metadata?.attempt ?? 0,
-    state: translateContainerState(status.state),
+    ...stateOf(status),
     createdAt: milliseconds(status.createdAt),
     startedAt: milliseconds(status.startedAt),
     finishedAt: milliseconds(status.finishedAt),
@@ -64,6 +64,18 @@ export function translateContainer(status: ContainerStatus, sandboxId: SandboxId
     },
   };
 }
+
+/** An agent that ends takes its calls along, and containerd then tells of a container that failed to start. */
+function stateOf(status: ContainerStatus): Pick<ObservedContainer, "state" | "startCutOff"> {
+  const state = translateContainerState(status.state);
+  if (state !== "exited" || status.reason !== "StartError" || status.startedAt > 0n) return { state };
+  // What runc complains of may have any words of the pod's in it.
+  if (status.message.includes("OCI runtime") || !callerGone.test(status.message)) return { state };
+  const hadProcess = !status.message.startsWith("failed to create containerd task: ");
+  return { state: hadProcess ? state : "created", startCutOff: true };
+}
+
+const callerGone = /: (context canceled|failed to start shim: start failed: .*: signal: killed)(: unknown)?$/s;
 
 function observedResources(status: ContainerStatus): ObservedResources | undefined {
   const linux = status.resources?.linux;

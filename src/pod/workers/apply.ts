@@ -248,6 +248,7 @@ async function startOne(
     const toldRestarts = toldRestartsOf(worker, container.name, ports);
     const request = { pod, kind, container, observed, sandboxId, sandboxAttempt, toldRestarts };
     await ports.starter.startContainer(request, signal);
+    worker.crashBackoff.started(container);
     worker.waiting.delete(container.name);
     worker.startFailures.delete(container.name);
     worker.stale = true;

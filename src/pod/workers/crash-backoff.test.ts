@@ -69,6 +69,19 @@ test("what was saved goes on where it was", () => {
   assert.deepEqual(after.waitFor(main, ended(11_000), 12_000), { delayMs: 20_000, until: 31_000 });
 });
 
+test("a start that was allowed and did not come about is tried again without another wait, and no longer one later", () => {
+  const before = new CrashBackoff(usual, undefined);
+  before.advance(main, ended(0), 0);
+  before.advance(main, ended(1_000), 11_000);
+  for (const backoff of [before, new CrashBackoff(usual, before.snapshot())]) {
+    assert.equal(backoff.waitFor(main, ended(1_000), 12_000), undefined);
+    backoff.advance(main, ended(1_000), 12_000);
+    assert.equal(backoff.waitFor(main, ended(13_000), 14_000)?.delayMs, 20_000);
+    backoff.started(main);
+    assert.equal(backoff.waitFor(main, ended(1_000), 14_000)?.until, 21_000, "whose record is lost waits all the same");
+  }
+});
+
 test("one that ended before the clock was set back waits once more, and no longer", () => {
   const backoff = new CrashBackoff(usual, undefined);
   const hours = 5 * 3_600_000;

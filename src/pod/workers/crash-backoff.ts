@@ -8,6 +8,8 @@ import type { PodCheckpoint } from "./ports.ts";
  */
 export class CrashBackoff {
   readonly #backoff: Backoff<string>;
+  /** Until when containers have ended whose next start was allowed, and has not come about. */
+  readonly #allowed = new Map<string, number>();
   readonly #noticed = new Map<string, { readonly id: string; readonly at: number }>();
 
   constructor(settings: { readonly initialMs: number; readonly maxMs: number }, saved: PodCheckpoint["crashBackoff"]) {
@@ -15,6 +17,7 @@ export class CrashBackoff {
     this.#backoff = new Backoff({ ...settings, forgetMs: 2 * settings.maxMs });
     for (const [key, { delayMs, updatedAt }] of Object.entries(saved ?? {})) {
       this.#backoff.restore(key, delayMs, updatedAt);
+      this.#allowed.set(key, updatedAt);
     }
   }
 
@@ -23,6 +26,7 @@ export class CrashBackoff {
     if (ended === undefined) return undefined;
     const key = keyOf(container);
     const since = this.#endOf(ended, now);
+    if (this.#isAllowed(key, since, now)) return undefined;
     if (!this.#backoff.isWaiting(key, since, now)) return undefined;
     const delayMs = this.#backoff.get(key);
     return { delayMs, until: since + delayMs };
@@ -30,7 +34,21 @@ export class CrashBackoff {
 
   /** The container is started again after having ended: the next time it waits longer. */
   advance(container: Container, ended: ObservedContainer, now: number): void {
-    this.#backoff.advance(keyOf(container), this.#endOf(ended, now), now);
+    const [key, since] = [keyOf(container), this.#endOf(ended, now)];
+    if (this.#isAllowed(key, since, now)) return;
+    this.#backoff.advance(key, since, now);
+    this.#allowed.set(key, now);
+  }
+
+  /** It runs: its next end counts again. */
+  started(container: Container): void {
+    this.#allowed.delete(keyOf(container));
+  }
+
+  /** What keeps a start that was allowed from coming about is no fault of the container; others make it wait for that. */
+  #isAllowed(key: string, since: number, now: number): boolean {
+    const allowedAt = this.#allowed.get(key);
+    return allowedAt !== undefined && since <= allowedAt && allowedAt <= now;
   }
 
   /** One that ended at a time yet to come ended before the clock was set back: it counts from when that was noticed. */
@@ -60,7 +78,9 @@ function keyOf({ name, image, resources }: Container): string {
   return JSON.stringify([name, image, resources ?? {}]);
 }
 
-/** The newest instance of a name that has ended, which is what the wait counts from. */
+/** The newest instance of a name that has ended by itself, which is what the wait counts from. */
 export function newestEnded(containers: readonly ObservedContainer[], name: string): ObservedContainer | undefined {
-  return containers.find((container) => container.name === name && container.state === "exited");
+  return containers.find(
+    (container) => container.name === name && container.state === "exited" && !container.startCutOff,
+  );
 }

@@ -165,8 +165,22 @@ interface ReportWorld {
   cidrs: string[];
 }
 
-function startReporter(random = 0.5): ReportWorld {
+interface LaterStatus {
+  declaredFeatures?: readonly string[];
+}
+
+/** `drops`: the server has no word for what a later node declares. */
+function startReporter(random = 0.5, drops?: { now: boolean }): ReportWorld {
   const api = new FakeApi();
+  const client: Pick<FakeApi, "get" | "patch"> = {
+    get: (...asked) => api.get(...asked),
+    patch: async (...asked) => {
+      const stored = await api.patch(...asked);
+      const { status } = stored as { readonly status?: LaterStatus };
+      if (drops?.now) delete status?.declaredFeatures;
+      return stored as never;
+    },
+  };
   const clock = new FakeClock();
   const world: ReportWorld = {
     api,
@@ -179,7 +193,7 @@ function startReporter(random = 0.5): ReportWorld {
     reporter: new StatusReporter(
       { nodeName: "node-1", reportEveryMs: 300_000 },
       {
-        client: api as never,
+        client: client as never,
         resetConnection: () => world.resets++,
         clock,
         log: silentLogger,
@@ -188,6 +202,7 @@ function startReporter(random = 0.5): ReportWorld {
         compute: async (node) => ({
           ...node,
           status: {
+            ...(drops === undefined ? {} : { declaredFeatures: ["A"] }),
             conditions: [
               { type: "Ready", status: "True", message: world.message, lastHeartbeatTime: String(clock.now()) },
             ],
@@ -243,6 +258,19 @@ describe("status reports", () => {
     assert.deepEqual(await reportsOver(world, 30), [40]);
     const patch = world.api.calls.at(-1)?.body as { status: { conditions: object[] } };
     assert.equal(patch.status.conditions.length, 1);
+  });
+
+  test("what the server does not keep is said again with each report, and is no reason for one", async () => {
+    const drops = { now: true };
+    const world = startReporter(0.5, drops);
+    assert.deepEqual(await reportsOver(world, 500), [0, 300]);
+    world.message = "other";
+    assert.deepEqual(await reportsOver(world, 30), [510], "others are");
+    world.known = { ...world.known, status: { conditions: [] } };
+    assert.deepEqual(await reportsOver(world, 30), [550], "so is what somebody else has made of it");
+    drops.now = false;
+    assert.deepEqual(await reportsOver(world, 400), [850], "a later server is told with the next report");
+    assert.deepEqual((world.known?.status as LaterStatus | undefined)?.declaredFeatures, ["A"]);
   });
 
   test("new pod networks are taken and reported", async () => {

@@ -26,6 +26,8 @@ export class StatusReporter {
   readonly #nodeName: string;
   readonly #reportEveryMs: number;
   readonly #ports: StatusReporterPorts;
+  /** What was said last, and what the server made of it: older ones drop what they have no word for. */
+  #answered: { readonly said: Node["status"]; readonly stored: Node["status"] } | undefined;
   #lastReportAt: number | undefined;
   #delayMs = 0;
 
@@ -62,13 +64,21 @@ export class StatusReporter {
     const cidrs = old.spec?.podCIDRs ?? [];
     const cidrsChanged = cidrs.length > 0 && (await takePodCidrs(cidrs, signal));
     const next = await compute(old, signal);
-    const changed = cidrsChanged || !jsonEqual(old.metadata, next.metadata) || statusChanged(old.status, next.status);
+    const isNews = statusChanged(old.status, next.status) && !this.#wasAnswered(old.status, next.status);
+    const changed = cidrsChanged || !jsonEqual(old.metadata, next.metadata) || isNews;
     if (!changed && !this.#isDue()) return;
     const patch = { type: "strategic", body: nodeStatusPatch(old, next) } as const;
     const ref = { name: this.#nodeName, subresource: "status" };
     const stored = await client.patch(resources.nodes, ref, patch, signal);
     this.#reported(changed);
+    this.#answered = { said: next.status, stored: stored.status };
     onReported(stored);
+  }
+
+  /** To say the same again would change nothing. It is said with the next report all the same: servers are replaced. */
+  #wasAnswered(old: Node["status"], next: Node["status"]): boolean {
+    if (this.#answered === undefined) return false;
+    return !statusChanged(this.#answered.said, next) && !statusChanged(this.#answered.stored, old);
   }
 
   /** The first try believes what was heard; a failure casts doubt on that. */

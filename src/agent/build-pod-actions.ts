@@ -1,4 +1,4 @@
-import { containerHash, dueResize, uidOf } from "../ground/model/index.ts";
+import { containerHash, uidOf } from "../ground/model/index.ts";
 import { FileProbeStore, Probes, probeRunner } from "../pod/probes/index.ts";
 import {
   ContainerGc,
@@ -92,10 +92,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
       // An agent that knows what was given and not what was promised would take it back.
       await Promise.allSettled([sight.actuations.noteForGood(pod, name, resources), sight.allocations.saved()]);
     },
-    hasItsResources: (pod, container) => {
-      const given = sight.actuations.givenTo(uidOf(pod));
-      return given.to(container) !== undefined && dueResize(pod, container, container, given).changed.length === 0;
-    },
+    hasItsResources: (pod, container) => sight.actuations.hasGiven(pod, container),
     notePlace: (container, cpus) => parts.cpusets.made(container, cpus),
     onStart: parts.metrics.runtime.onStart,
     legacyLogs: logs,

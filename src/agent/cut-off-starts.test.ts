@@ -37,7 +37,7 @@ async function start(options: TestEngineOptions = {}): Promise<{ node: TestEngin
       startContainer: async (request, call) => {
         if (!starts.hang) return await runtime.startContainer(request, call);
         return await new Promise((_, reject) => {
-          const cancelled = new CriError("Cancelled", "startContainer", "Cancelled on client");
+          const cancelled = new CriError("Canceled", "startContainer", "Cancelled on client");
           call?.signal?.addEventListener("abort", () => reject(cancelled));
         });
       },

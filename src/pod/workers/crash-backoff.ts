@@ -8,8 +8,8 @@ import type { PodCheckpoint } from "./ports.ts";
  */
 export class CrashBackoff {
   readonly #backoff: Backoff<string>;
-  /** Until when containers have ended whose next start was allowed, and has not come about. */
-  readonly #allowed = new Map<string, number>();
+  /** Starts that were allowed and have not come about: after which end, if this agent allowed them, and when. */
+  readonly #allowed = new Map<string, { readonly after: string | undefined; readonly at: number }>();
   readonly #noticed = new Map<string, { readonly id: string; readonly at: number }>();
 
   constructor(settings: { readonly initialMs: number; readonly maxMs: number }, saved: PodCheckpoint["crashBackoff"]) {
@@ -17,7 +17,7 @@ export class CrashBackoff {
     this.#backoff = new Backoff({ ...settings, forgetMs: 2 * settings.maxMs });
     for (const [key, { delayMs, updatedAt }] of Object.entries(saved ?? {})) {
       this.#backoff.restore(key, delayMs, updatedAt);
-      this.#allowed.set(key, updatedAt);
+      this.#allowed.set(key, { after: undefined, at: updatedAt });
     }
   }
 
@@ -26,7 +26,7 @@ export class CrashBackoff {
     if (ended === undefined) return undefined;
     const key = keyOf(container);
     const since = this.#endOf(ended, now);
-    if (this.#isAllowed(key, since, now)) return undefined;
+    if (this.#isAllowed(key, ended, since, now)) return undefined;
     if (!this.#backoff.isWaiting(key, since, now)) return undefined;
     const delayMs = this.#backoff.get(key);
     return { delayMs, until: since + delayMs };
@@ -35,9 +35,9 @@ export class CrashBackoff {
   /** The container is started again after having ended: the next time it waits longer. */
   advance(container: Container, ended: ObservedContainer, now: number): void {
     const [key, since] = [keyOf(container), this.#endOf(ended, now)];
-    if (this.#isAllowed(key, since, now)) return;
+    if (this.#isAllowed(key, ended, since, now)) return;
     this.#backoff.advance(key, since, now);
-    this.#allowed.set(key, now);
+    this.#allowed.set(key, { after: ended.id, at: now });
   }
 
   /** It runs: its next end counts again. */
@@ -46,9 +46,10 @@ export class CrashBackoff {
   }
 
   /** What keeps a start that was allowed from coming about is no fault of the container; others make it wait for that. */
-  #isAllowed(key: string, since: number, now: number): boolean {
-    const allowedAt = this.#allowed.get(key);
-    return allowedAt !== undefined && since <= allowedAt && allowedAt <= now;
+  #isAllowed(key: string, { id }: ObservedContainer, since: number, now: number): boolean {
+    const allowed = this.#allowed.get(key);
+    if (allowed === undefined || (allowed.after !== undefined && allowed.after !== id)) return false;
+    return since <= allowed.at && allowed.at <= now;
   }
 
   /** One that ended at a time yet to come ended before the clock was set back: it counts from when that was noticed. */

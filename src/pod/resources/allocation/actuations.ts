@@ -1,6 +1,8 @@
 import type { Logger } from "../../../ground/base/index.ts";
 import {
+  type Container,
   type ContainerResources,
+  dueResize,
   type GivenResources,
   type IdentifiedPod,
   jsonEqual,
@@ -30,6 +32,12 @@ export class Actuations {
 
   givenTo(uid: PodUid): GivenResources {
     return { to: ({ name }) => this.of(uid, name), toPod: () => this.ofPod(uid) };
+  }
+
+  /** Whether it is noted that the container has what it is promised now. */
+  hasGiven(pod: IdentifiedPod, container: Container): boolean {
+    const given = this.givenTo(uidOf(pod));
+    return given.to(container) !== undefined && dueResize(pod, container, container, given).changed.length === 0;
   }
 
   /** What the pod as a whole was given; undefined: nothing, or nobody has noted it. */

@@ -42,6 +42,8 @@ interface Node {
   readonly active: IdentifiedPod[];
   /** Whether `active` is all there is. */
   readonly known: { all: boolean };
+  /** Whether containers have what they were promised. */
+  readonly given: { all: boolean };
   /** A new agent on the same node. */
   readonly start: () => PodCgroups;
 }
@@ -53,6 +55,7 @@ function node(naming: Partial<CgroupNaming> = {}, more: Partial<PodValueSettings
   const errors: string[] = [];
   const active: IdentifiedPod[] = [];
   const known = { all: true };
+  const given = { all: true };
   const log = { ...silentLogger, error: (message: string) => void errors.push(message) };
   const start = (): PodCgroups =>
     new PodCgroups(
@@ -64,10 +67,10 @@ function node(naming: Partial<CgroupNaming> = {}, more: Partial<PodValueSettings
         activePods: () => active,
         arePodsKnown: () => known.all,
         hasExclusiveCpus: () => false,
-        isSettled: () => true,
+        isSettled: () => given.all,
       },
     );
-  return { kernel, tree, clock, errors, active, known, start };
+  return { kernel, tree, clock, errors, active, known, given, start };
 }
 
 const linesOf = (kernel: FakeCgroup2, path: string): readonly string[] =>
@@ -102,6 +105,23 @@ test("what the kernel has of a pod on cgroup v2 is told in the shares that were 
   assert.equal((await cgroups.resources(guaranteed))?.cpuShares, 2597);
   await kernel.write("/sys/fs/cgroup/kubepods/podg-1/cpu.max", "max 100000");
   assert.equal((await cgroups.resources(guaranteed))?.cpuQuota, 0);
+});
+
+test("what an agent that is gone gave a pod is taken back as soon as its containers have no more than their promise", async () => {
+  const { kernel, start, given } = node();
+  await start().ensure(guaranteed);
+  const less = { cpu: "500m", memory: "512Mi" };
+  const resized = pod("g-1", { requests: less, limits: less });
+  const limits = (): readonly string[] =>
+    linesOf(kernel, "/kubepods/podg-1").filter((line) => /^(cpu.max|memory.max)/.test(line));
+  given.all = false;
+  const next = start();
+  await next.ensure(resized);
+  await next.follow(resized);
+  assert.deepEqual(limits(), ["cpu.max: 100000 100000", `memory.max: ${1 << 30}`]);
+  given.all = true;
+  await next.follow(resized);
+  assert.deepEqual(limits(), ["cpu.max: 50000 100000", `memory.max: ${512 << 20}`]);
 });
 
 test("what a pod was raised to is not taken back by healing before its containers have it", async () => {

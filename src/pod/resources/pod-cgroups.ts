@@ -39,6 +39,8 @@ interface KeptPod {
   readonly path: string;
   /** As last put into effect: a later version of the spec has no say before it has been. */
   readonly values: CgroupValues;
+  /** Whether the kernel has no more than that; an earlier agent may have given more, which containers may still use. */
+  readonly isExact: boolean;
 }
 
 /** The cgroups of pods and of their classes. Without a cgroup per pod (cgroupsPerQOS false) nothing is ever made. */
@@ -98,15 +100,16 @@ export class PodCgroups {
       if (this.#kept.has(uidOf(pod)) && (await tree.presence(path)) === "complete") return;
       const values = this.#valuesOf(pod);
       const [, outcome] = await Promise.all([this.#updateTiersOrComplain(), tree.make(path, values)]);
+      const mode = outcome === "made" ? "exact" : this.#modeFor(pod);
       try {
         if (outcome === "made") await tree.write(path, values);
-        else await tree.heal(path, values, this.#modeFor(pod));
+        else await tree.heal(path, values, mode);
       } catch (error) {
         // A value that the kernel refuses must not keep the pod from running; it is tried again whenever pods are healed.
         if (!(error instanceof CgroupValueError)) throw error;
         this.#complain("limit the pod", path, error);
       }
-      this.#kept.set(uidOf(pod), { path, values });
+      this.#kept.set(uidOf(pod), { path, values, isExact: mode === "exact" });
     });
   }
 
@@ -119,8 +122,8 @@ export class PodCgroups {
       const path = this.#pathOf(pod);
       for (const values of [limit, share]) await this.#ports.tree.heal(path, values, "raise");
       // Whoever heals the pod before its containers have it must not take it back.
-      const kept = this.#kept.get(uidOf(pod))?.values ?? this.#valuesOf(pod);
-      this.#kept.set(uidOf(pod), { path, values: largerValues(kept, { ...limit, ...share }) });
+      const { values, isExact } = this.#keptOf(pod);
+      this.#kept.set(uidOf(pod), { path, values: largerValues(values, { ...limit, ...share }), isExact });
     });
     if (this.#weighsOnTiers(pod, resource)) await this.#updateTiersOrComplain();
   }
@@ -132,8 +135,8 @@ export class PodCgroups {
     await this.#turns.run(uidOf(pod), async () => {
       const path = this.#pathOf(pod);
       for (const values of [share, limit]) await this.#ports.tree.heal(path, values, "exact");
-      const kept = this.#kept.get(uidOf(pod))?.values ?? this.#valuesOf(pod);
-      this.#kept.set(uidOf(pod), { path, values: { ...kept, ...limit, ...share } });
+      const { values, isExact } = this.#keptOf(pod);
+      this.#kept.set(uidOf(pod), { path, values: { ...values, ...limit, ...share }, isExact });
     });
     if (this.#weighsOnTiers(pod, resource)) await this.#updateTiersOrComplain();
   }
@@ -146,12 +149,13 @@ export class PodCgroups {
     const kept = this.#kept.get(uidOf(pod));
     if (!this.#naming.perQos || kept === undefined) return;
     const wanted = Object.assign({}, ...this.#valuesFor(pod, "memory"), ...this.#valuesFor(pod, "cpu")) as CgroupValues;
-    if (isPartOf(wanted, kept.values)) return;
     const mode = this.#modeFor(pod);
+    if (isPartOf(wanted, kept.values) && (kept.isExact || mode === "raise")) return;
     await this.#turns.run(uidOf(pod), async () => {
       await this.#ports.tree.heal(kept.path, wanted, mode);
-      const values = mode === "exact" ? { ...kept.values, ...wanted } : largerValues(kept.values, wanted);
-      this.#kept.set(uidOf(pod), { ...kept, values });
+      const isExact = mode === "exact";
+      const values = isExact ? { ...kept.values, ...wanted } : largerValues(kept.values, wanted);
+      this.#kept.set(uidOf(pod), { ...kept, values, isExact: isExact || kept.isExact });
     });
     await this.#updateTiersOrComplain();
   }
@@ -249,7 +253,7 @@ export class PodCgroups {
   }
 
   /** What each class is to have for these pods. */
-  #tiers(pods: readonly IdentifiedPod[]): readonly KeptPod[] {
+  #tiers(pods: readonly IdentifiedPod[]): readonly Pick<KeptPod, "path" | "values">[] {
     const { kubepods, burstable, bestEffort } = tierValues(pods, this.#settings);
     const values = { Guaranteed: kubepods, Burstable: burstable, BestEffort: bestEffort };
     return classes.map((qos) => ({ path: qosCgroup(this.#naming, qos), values: values[qos] }));
@@ -297,14 +301,20 @@ export class PodCgroups {
   async #healPod(pod: IdentifiedPod): Promise<void> {
     const { tree } = this.#ports;
     await this.#turns.run(uidOf(pod), async () => {
-      const kept = this.#kept.get(uidOf(pod)) ?? { path: this.#pathOf(pod), values: this.#valuesOf(pod) };
+      const kept = this.#keptOf(pod);
       const presence = await tree.presence(kept.path);
       // It has not come that far yet, or is gone by now.
       if (presence === "missing" && !this.#kept.has(uidOf(pod))) return;
       if (presence !== "complete") await tree.make(kept.path, kept.values);
-      await tree.heal(kept.path, kept.values, this.#modeFor(pod));
-      this.#kept.set(uidOf(pod), kept);
+      const mode = this.#modeFor(pod);
+      await tree.heal(kept.path, kept.values, mode);
+      this.#kept.set(uidOf(pod), { ...kept, isExact: kept.isExact || mode === "exact" });
     });
+  }
+
+  #keptOf(pod: IdentifiedPod): KeptPod {
+    const found = { path: this.#pathOf(pod), values: this.#valuesOf(pod), isExact: false };
+    return this.#kept.get(uidOf(pod)) ?? found;
   }
 
   /** The uid as `list` tells it: the name of a slice does not tell "_" from "-", and a manifest may ask for either. */

@@ -189,9 +189,9 @@ test("a resize that is refused is not shown as granted, neither now nor after a 
   assert.deepEqual(shown(), ["100m", "100m", undefined, undefined]);
 });
 
-for (const { exitCode, phase } of [
-  { exitCode: 0, phase: "Succeeded" },
-  { exitCode: 3, phase: "Failed" },
+for (const { exitCode, told } of [
+  { exitCode: 0, told: ["Succeeded", undefined, undefined] },
+  { exitCode: 3, told: ["Failed", "Preempting", "room was needed"] },
 ]) {
   test(`a pod that the node takes off ends as its containers do: exit code ${exitCode}`, async () => {
     await using node = await start();
@@ -206,7 +206,7 @@ for (const { exitCode, phase } of [
     await node.until("it has ended", () => node.phase("web") !== "Running");
     await node.advance(5_000);
     const { reason, message } = node.status("web");
-    assert.deepEqual([node.phase("web"), reason, message], [phase, "Preempting", "room was needed"]);
+    assert.deepEqual([node.phase("web"), reason, message], told);
     await node.until("the other is past its deadline", () => node.phase("late") !== "Running");
     await node.advance(5_000);
     assert.deepEqual([node.phase("late"), node.status("late").reason], ["Failed", "DeadlineExceeded"]);

@@ -133,9 +133,10 @@ test("the machine turns off when the API server knows how every pod ended, each 
   for (const each of cases) {
     const { phase, reason, message, conditions, containerStatuses } = pods.get(shownName(each))?.status ?? {};
     const endedWell = each.manner !== "stubborn" && each.isStatic !== true;
-    assert.deepEqual([phase, reason, message], [endedWell ? "Succeeded" : "Failed", "Terminated", said], each.name);
+    const told = endedWell ? ["Succeeded", undefined, undefined] : ["Failed", "Terminated", said];
+    assert.deepEqual([phase, reason, message], told, each.name);
     const target = conditions?.find(({ type }) => type === "DisruptionTarget");
-    assert.deepEqual([target?.status, target?.reason], ["True", "TerminationByKubelet"], each.name);
+    assert.deepEqual([target?.status, target?.reason, target?.message], ["True", "TerminationByKubelet", said], each.name);
     const end = containerStatuses?.[0]?.state?.terminated;
     assert.equal(end?.exitCode, each.manner === "stubborn" ? 137 : 0, `${each.name}: ${JSON.stringify(end)}`);
   }

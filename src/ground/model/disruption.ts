@@ -47,7 +47,11 @@ export function endedByShutdown(status: PodStatus, now: number): PodStatus {
  * end is left but how its containers ended. Undefined: the pod ended for another reason, or did not.
  */
 export function beforeShutdown(status: PodStatus): PodStatus | undefined {
-  if (status.reason !== shutdownReason || status.message !== shutdownMessage) return undefined;
+  // By the condition: one that ended well says nothing else of it.
+  const isShutdown = status.conditions?.some(
+    (condition) => condition.type === type && condition.reason === byTheNode && condition.message === shutdownMessage,
+  );
+  if (!isShutdown) return undefined;
   const { reason: _reason, message: _message, ...rest } = status;
   const conditions = (status.conditions ?? []).filter((condition) => condition.reason !== byTheNode);
   return { ...rest, conditions, phase: "Running" };

@@ -105,14 +105,17 @@ function isPassed(result: ProbeResult | undefined): boolean {
 
 /**
  * Says why the node ends the pod. Once its containers have stopped, how they ended says whether it failed, as it does
- * for the kubelet: one that was evicted or preempted, and ended well in its grace, has succeeded. Only one that was
- * active for too long has failed whatever it made of it.
+ * for the kubelet: one that was evicted, preempted or ended with its node, and ended well in its grace, has succeeded.
+ * Then the words for a failure are left out, and only its conditions and events tell what happened. One that was active
+ * for too long has failed whatever it made of it.
  */
 function amend({ state }: PodWorker, computed: PodStatus, isWanted: boolean): PodStatus {
   if (state.step === "running" || state.step === "finished") return computed;
   const amended = state.amendStatus?.(computed) ?? computed;
-  const endedByItself = !isWanted && !state.isPastDeadline && isTerminalPhase(computed.phase);
-  return endedByItself ? { ...amended, ...(computed.phase === undefined ? {} : { phase: computed.phase }) } : amended;
+  const endedWell = !isWanted && !state.isPastDeadline && computed.phase === "Succeeded";
+  if (!endedWell) return amended;
+  const { reason: _reason, message: _message, ...rest } = amended;
+  return { ...rest, phase: computed.phase };
 }
 
 function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {

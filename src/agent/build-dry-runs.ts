@@ -10,7 +10,8 @@ export function buildDryRuns({
   images,
   engine,
   sight,
-}: Pick<AgentParts, "eviction" | "images" | "engine" | "sight">): DryRuns {
+  volumes,
+}: Pick<AgentParts, "eviction" | "images" | "engine" | "sight" | "volumes">): DryRuns {
   return new Map<string, DryRun>([
     [
       "evict",
@@ -26,16 +27,34 @@ export function buildDryRuns({
       "gc",
       async (question, signal) => {
         const request = question.has("all") ? "everything" : "usual";
+        // Whoever names no part wants them all.
+        const isWanted = (part: CollectedPart): boolean =>
+          question.has(part) || !collectedParts.some((each) => question.has(each));
         return {
           apiVersion: "nodelet.dev/v1",
           kind: "GarbageCollectionDryRun",
-          images: imagesShown(await images.collection.foresee(request, signal)),
-          containers: await engine.gc.foresee(request, signal),
+          ...(isWanted("images") && { images: imagesShown(await images.collection.foresee(request, signal)) }),
+          ...(isWanted("containers") && { containers: await engine.gc.foresee(request, signal) }),
+          ...(isWanted("logs") && { logs: await engine.gc.foreseeLogs(signal) }),
+          ...(isWanted("pods") && { pods: await leftDirectories(sight, volumes, signal) }),
         };
       },
     ],
     ["drain", async (question) => drainDryRun(sight.table.pods(), secondsOf(question.get("timeout")))],
   ]);
+}
+
+const collectedParts = ["images", "containers", "logs", "pods"] as const;
+type CollectedPart = (typeof collectedParts)[number];
+
+/** Of pods that are gone; none while not every pod is known. */
+async function leftDirectories(
+  sight: AgentParts["sight"],
+  { volumes }: AgentParts["volumes"],
+  signal: AbortSignal,
+): Promise<readonly { readonly uid: string }[]> {
+  const known = await sight.podsToKeep(signal);
+  return known === undefined ? [] : (await volumes.orphanedDirectories(known)).map((uid) => ({ uid }));
 }
 
 /** JSON has no numbers of that size. */

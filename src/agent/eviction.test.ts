@@ -75,6 +75,11 @@ test("dry runs of a running agent: who would go, what would be removed, what a d
   );
   const collected = (await ask("gc", "all=1")) as { images: { stays: readonly { because: string }[] } };
   assert.ok(collected.images.stays.some(({ because }) => /^container \S+ of default\/\S+ uses it$/.test(because)));
+  const parts = async (question: string): Promise<readonly string[]> =>
+    Object.keys((await ask("gc", question)) as object).filter((key) => key !== "apiVersion" && key !== "kind");
+  assert.deepEqual(await parts(""), ["images", "containers", "logs", "pods"]);
+  for (const part of ["images", "containers", "logs", "pods"]) assert.deepEqual(await parts(`${part}=true`), [part]);
+  assert.deepEqual(await parts("logs=true&pods=true&all=true"), ["logs", "pods"]);
   const drained = (await ask("drain", "timeout=1s")) as { goes: readonly { pod: string; isOverTime: boolean }[] };
   assert.deepEqual(drained.goes.map(({ pod }) => pod).sort(), ["default/greedy", "default/modest"]);
   assert.equal(whole.running().length, 2);

@@ -136,7 +136,11 @@ test("the machine turns off when the API server knows how every pod ended, each 
     const told = endedWell ? ["Succeeded", undefined, undefined] : ["Failed", "Terminated", said];
     assert.deepEqual([phase, reason, message], told, each.name);
     const target = conditions?.find(({ type }) => type === "DisruptionTarget");
-    assert.deepEqual([target?.status, target?.reason, target?.message], ["True", "TerminationByKubelet", said], each.name);
+    assert.deepEqual(
+      [target?.status, target?.reason, target?.message],
+      ["True", "TerminationByKubelet", said],
+      each.name,
+    );
     const end = containerStatuses?.[0]?.state?.terminated;
     assert.equal(end?.exitCode, each.manner === "stubborn" ? 137 : 0, `${each.name}: ${JSON.stringify(end)}`);
   }

@@ -56,6 +56,8 @@ const answers: Readonly<Record<string, unknown>> = {
       wantedBytes: 9_000_000,
     },
     containers: [{ kind: "container", id: "0123456789abcdef", pod: "default/p", name: "c", createdAt: 0 }],
+    logs: [{ directory: "default_gone_u1", sizeBytes: 3_000_000, lastWrittenAt: 0 }],
+    pods: [{ uid: "u2" }],
   },
   drain: {
     goes: [
@@ -115,7 +117,15 @@ for (const { command, args, question, says } of [
       "sha256:2: 1.0 MB",
       "; container c of d/p uses it",
       "container c of default/p (0123456789ab)",
+      "default_gone_u1: 3.0 MB",
+      "Directories of pods that are gone, to go: 1\n  u2",
     ],
+  },
+  {
+    command: gcCommand,
+    args: ["--images", "--logs"],
+    question: "/plans/gc?images=true&logs=true",
+    says: ["Images to go: 1"],
   },
   {
     command: drainCommand,
@@ -132,7 +142,7 @@ for (const { command, args, question, says } of [
     ],
   },
 ]) {
-  test(`nodelet${question.split("?")[0]?.replace("/plans/", " ")} --dry-run: asks the agent and says what it would do`, async () => {
+  test(`nodelet${question.replace("/plans/", " ")} --dry-run: asks the agent and says what it would do`, async () => {
     const told = recordIo("/");
     assert.equal(await command(["--dry-run", "--root-dir", rootDir, ...args], told.io), 0, told.stderr());
     assert.equal(asked, question);

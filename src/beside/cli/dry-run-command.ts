@@ -14,19 +14,28 @@ import { askAgent, rootDirUsage } from "./running-agent.ts";
 export const evictCommand: Command = dryRunCommand<EvictionAnswer>({
   name: "evict",
   purpose: "Says which pods the node would evict, in which order and why. The node decides by itself when to do so.",
-  option: {
-    name: "signal",
-    words: "SIGNAL=AMOUNT",
-    means: "what if so much were available, such as memory.available=400Mi; may be given several times",
-  },
+  options: [
+    {
+      name: "signal",
+      words: "SIGNAL=AMOUNT",
+      means: "what if so much were available, such as memory.available=400Mi; may be given several times",
+    },
+  ],
   render: evictionText,
 });
 
-/** Which images and dead containers would be removed. */
+/** Which images, dead containers, logs and directories of pods would be removed. */
 export const gcCommand: Command = dryRunCommand<CollectionAnswer>({
   name: "gc",
-  purpose: "Says which images and dead containers the node would remove, and who keeps the others.",
-  option: { name: "all", words: "", means: "as under disk pressure: everything that nobody uses" },
+  purpose:
+    "Says what the node would remove that nobody uses, and who keeps the other images. Without a part: all parts.",
+  options: [
+    { name: "images", words: "", means: "images" },
+    { name: "containers", words: "", means: "dead containers and sandboxes" },
+    { name: "logs", words: "", means: "logs of pods that are gone" },
+    { name: "pods", words: "", means: "directories of pods that are gone" },
+    { name: "all", words: "", means: "as under disk pressure: everything that nobody uses" },
+  ],
   render: collectionText,
 });
 
@@ -34,7 +43,7 @@ export const gcCommand: Command = dryRunCommand<CollectionAnswer>({
 export const drainCommand: Command = dryRunCommand<DrainAnswer>({
   name: "drain",
   purpose: "Says what emptying this node would do. To do it: kubectl drain.",
-  option: { name: "timeout", words: "DURATION", means: "which pods may take longer than this, such as 5m" },
+  options: [{ name: "timeout", words: "DURATION", means: "which pods may take longer than this, such as 5m" }],
   render: drainText,
 });
 
@@ -42,15 +51,18 @@ interface DryRunDescription<Answer> {
   readonly name: string;
   readonly purpose: string;
   /** `words` is what it takes; empty: nothing. */
-  readonly option: { readonly name: string; readonly words: string; readonly means: string };
+  readonly options: readonly { readonly name: string; readonly words: string; readonly means: string }[];
   readonly render: (answer: Answer, now: number) => string;
 }
 
-function dryRunCommand<Answer>({ name, purpose, option, render }: DryRunDescription<Answer>): Command {
-  const optionWords = `--${option.name}${option.words === "" ? "" : ` ${option.words}`}`;
-  const usage = `usage: nodelet ${name} --dry-run [${optionWords}] [--json] [--root-dir DIR]
+function dryRunCommand<Answer>({ name, purpose, options, render }: DryRunDescription<Answer>): Command {
+  const shown = options.map(({ name: option, words, means }) => ({
+    words: `--${option}${words === "" ? "" : ` ${words}`}`,
+    means,
+  }));
+  const usage = `usage: nodelet ${name} --dry-run ${shown.map(({ words }) => `[${words}]`).join(" ")} [--json] [--root-dir DIR]
 ${purpose}
-  ${optionWords.padEnd(16)} ${option.means}
+${shown.map(({ words, means }) => `  ${words.padEnd(16)} ${means}`).join("\n")}
   --json           the answer as the agent gives it
 ${rootDirUsage}`;
   return (args, io) =>
@@ -60,7 +72,12 @@ ${rootDirUsage}`;
         json: { type: "boolean" },
         "root-dir": { type: "string" },
         help: { type: "boolean", short: "h" },
-        [option.name]: option.words === "" ? { type: "boolean" } : { type: "string", multiple: true },
+        ...Object.fromEntries(
+          options.map(({ name: option, words }) => [
+            option,
+            words === "" ? ({ type: "boolean" } as const) : ({ type: "string", multiple: true } as const),
+          ]),
+        ),
       });
       if (values["help"] === true) {
         io.stdout.write(usage);
@@ -69,7 +86,9 @@ ${rootDirUsage}`;
       if (values["dry-run"] !== true)
         throw new UsageError("only with --dry-run: what really happens, the node decides");
       const question = new URLSearchParams();
-      for (const said of [values[option.name] ?? []].flat()) question.append(option.name, String(said));
+      for (const { name: option } of options) {
+        for (const said of [values[option] ?? []].flat()) question.append(option, String(said));
+      }
       const given = values["root-dir"];
       const rootDir = typeof given === "string" ? pathFrom(io, given) : undefined;
       const answer = await askAgent(rootDir, (agent) => agent.dryRun<Answer>(name, question, io.signal));

@@ -27,20 +27,27 @@ export interface EvictionAnswer {
   readonly outcome: string;
 }
 
+/** Parts that nobody asked for are not there. */
 export interface CollectionAnswer {
-  readonly images: {
+  readonly images?: {
     readonly goes: readonly ImageShown[];
     readonly stays: readonly (ImageShown & { readonly because: string })[];
     readonly freedBytes: number;
     readonly wantedBytes: number;
   };
-  readonly containers: readonly {
+  readonly containers?: readonly {
     readonly kind: string;
     readonly id: string;
     readonly pod: string;
     readonly name: string;
     readonly createdAt: number;
   }[];
+  readonly logs?: readonly {
+    readonly directory: string;
+    readonly sizeBytes: number;
+    readonly lastWrittenAt: number;
+  }[];
+  readonly pods?: readonly { readonly uid: string }[];
 }
 
 interface ImageShown {
@@ -94,23 +101,41 @@ function victimLines(position: number, victim: EvictionAnswer["victims"][number]
   ];
 }
 
-export function collectionText({ images, containers }: CollectionAnswer, now: number): string {
+export function collectionText({ images, containers, logs, pods }: CollectionAnswer, now: number): string {
+  const lines = [
+    ...(images === undefined ? [] : imageLines(images, now)),
+    ...listed(
+      "Containers and sandboxes to go",
+      containers,
+      ({ kind, pod, name, id, createdAt }) =>
+        `${kind} ${name} of ${pod} (${id.slice(0, 12)}), ${age(createdAt, now)} old`,
+    ),
+    ...listed(
+      "Logs of pods that are gone, to go",
+      logs,
+      ({ directory, sizeBytes, lastWrittenAt }) =>
+        `${directory}: ${megabytes(sizeBytes)}, last changed ${age(lastWrittenAt, now)} ago`,
+    ),
+    ...listed("Directories of pods that are gone, to go", pods, ({ uid }) => uid),
+  ];
+  return `${lines.join("\n")}\n${notice}`;
+}
+
+function listed<Item>(title: string, items: readonly Item[] | undefined, text: (item: Item) => string) {
+  return items === undefined ? [] : [`${title}: ${items.length}`, ...items.map((item) => `  ${text(item)}`)];
+}
+
+function imageLines(images: NonNullable<CollectionAnswer["images"]>, now: number): readonly string[] {
   const describe = ({ names, id, sizeBytes, lastUsed, firstSeen }: ImageShown): string => {
     const used = lastUsed === 0 ? "not used since it is known" : `last used ${age(lastUsed, now)} ago`;
     return `  ${names[0] ?? id}: ${megabytes(sizeBytes)}, known for ${age(firstSeen, now)}, ${used}`;
   };
-  const lines = [
+  return [
     `Images to go: ${images.goes.length}, ${megabytes(images.freedBytes)} of ${megabytes(images.wantedBytes)} wanted`,
     ...images.goes.map(describe),
     `Images to stay: ${images.stays.length}`,
     ...images.stays.map((image) => `${describe(image)}; ${image.because}`),
-    `Containers and sandboxes to go: ${containers.length}`,
-    ...containers.map(
-      ({ kind, pod, name, id, createdAt }) =>
-        `  ${kind} ${name} of ${pod} (${id.slice(0, 12)}), ${age(createdAt, now)} old`,
-    ),
   ];
-  return `${lines.join("\n")}\n${notice}`;
 }
 
 export function drainText({ goes, stays, expectedSeconds, unknown }: DrainAnswer): string {

@@ -9,7 +9,7 @@ const commands: readonly (readonly [name: string, purpose: string])[] = [
   ["resources", "say who has which CPUs and memory of this machine, and why"],
   ["shutdown", "say what would happen to the pods if this machine were turned off"],
   ["evict", "say which pods would be evicted, in which order and why"],
-  ["gc", "say which images and dead containers would be removed, and who keeps the others"],
+  ["gc", "say which images, dead containers and logs would be removed, and who keeps the others"],
   ["drain", "say what emptying this node would do"],
   ["config", "show or check the configuration that the agent would start with"],
   ["api-server", "a small Kubernetes API server for one machine"],

@@ -10,7 +10,13 @@ import { type Clock, isAbort, Limiter, type Logger, messageOf } from "../../grou
 import type { ObservedPod, PodUid, RecordNodeEvent, SandboxId } from "../../ground/model/index.ts";
 import { ContainerRemoval } from "./container-removal.ts";
 import { type ContainerLimits, chooseContainers, chooseEnded, chooseSandboxes } from "./gc-choice.ts";
-import { type LogDirectories, removeDanglingLinks, removePodLogs } from "./log-cleanup.ts";
+import {
+  type ForeseenLogs,
+  foreseePodLogs,
+  type LogDirectories,
+  removeDanglingLinks,
+  removePodLogs,
+} from "./log-cleanup.ts";
 import { runtimeLabels } from "./mapping/index.ts";
 import { translateContainer, translateContainerState } from "./translate.ts";
 
@@ -106,6 +112,13 @@ export class ContainerGc {
       ...dead.map((container) => foreseen("container", container)),
       ...items.filter(({ id }) => chosen.has(id)).map((sandbox) => foreseen("sandbox", sandbox)),
     ];
+  }
+
+  /** Logs of pods that are gone, which a round would remove now. */
+  async foreseeLogs(signal: AbortSignal): Promise<readonly ForeseenLogs[]> {
+    const { allSourcesReady, mayRemoveContent } = this.#ports;
+    if (!allSourcesReady()) return [];
+    return await foreseePodLogs(this.#settings.podLogsDir, (uid) => mayRemoveContent(uid as PodUid), signal);
   }
 
   /** Right after a container ended: removes older instances of its name, or all when the pod is over. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { loadSyscalls, unmountFlags } from "../../connections/host/index.ts";
-import { removeContainerLogs, removePodLogs } from "./log-cleanup.ts";
+import { foreseePodLogs, removeContainerLogs, removePodLogs } from "./log-cleanup.ts";
 
 let directory: string;
 before(async () => {
@@ -53,4 +53,20 @@ test("a container's logs go with all that begins like them, whatever bytes follo
   assert.equal(await removeContainerLogs(container, directories), "removed");
   assert.deepEqual(await readdir(logs), ["1.log"]);
   assert.equal(await removePodLogs(pods, () => true, never), 1);
+});
+
+test("what would be removed of logs is what is removed, with its size", async () => {
+  const pods = join(directory, "foreseen");
+  await mkdir(join(pods, "default_gone_uid-g", "main"), { recursive: true });
+  await writeFile(join(pods, "default_gone_uid-g", "main", "0.log"), "x".repeat(10_000));
+  await mkdir(join(pods, "default_here_uid-h"));
+  await writeFile(join(pods, "default_file_uid-g"), "no directory");
+  const mayRemove = (uid: string): boolean => uid === "uid-g";
+  const foreseen = await foreseePodLogs(pods, mayRemove, never);
+  assert.deepEqual(
+    foreseen.map(({ directory, sizeBytes }) => [directory, sizeBytes >= 10_000]),
+    [["default_gone_uid-g", true]],
+  );
+  assert.equal(await removePodLogs(pods, mayRemove, never), foreseen.length);
+  assert.deepEqual(await foreseePodLogs(pods, mayRemove, never), []);
 });

@@ -1,6 +1,6 @@
 import { lstat, readdir, realpath, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { HeldDirectory, removeTreeIn } from "../../connections/host/index.ts";
+import { countFiles, HeldDirectory, removeTreeIn } from "../../connections/host/index.ts";
 import { ifThere, messageOf } from "../../ground/base/index.ts";
 import { containerIdOfLegacyLog, legacyLogName, uidOfLogDirectory } from "./mapping/index.ts";
 
@@ -45,7 +45,7 @@ export async function removePodLogs(
   mayRemove: (podUid: string) => boolean,
   signal: AbortSignal,
 ): Promise<number> {
-  const names = (await namesIn(podLogsDir)).filter((name) => mayRemove(uidOfLogDirectory(name.toString())));
+  const names = await podLogsToRemove(podLogsDir, mayRemove);
   if (names.length === 0) return 0;
   using held = await HeldDirectory.open(podLogsDir);
   const failures: unknown[] = [];
@@ -66,6 +66,35 @@ export async function removePodLogs(
     throw new Error(text, { cause: failures[0] });
   }
   return removed;
+}
+
+/** Names are bytes. What is no directory has such a name by chance, and stays. */
+async function podLogsToRemove(podLogsDir: string, mayRemove: (podUid: string) => boolean): Promise<readonly Buffer[]> {
+  return (await namesIn(podLogsDir)).filter((name) => mayRemove(uidOfLogDirectory(name.toString())));
+}
+
+export interface ForeseenLogs {
+  /** `namespace_name_uid`. */
+  readonly directory: string;
+  readonly sizeBytes: number;
+  /** Milliseconds since 1970. */
+  readonly lastWrittenAt: number;
+}
+
+/** What `removePodLogs` would delete now. */
+export async function foreseePodLogs(
+  podLogsDir: string,
+  mayRemove: (podUid: string) => boolean,
+  signal: AbortSignal,
+): Promise<readonly ForeseenLogs[]> {
+  const found: ForeseenLogs[] = [];
+  for (const name of await podLogsToRemove(podLogsDir, mayRemove)) {
+    const stats = await ifThere(lstat(Buffer.concat([Buffer.from(`${podLogsDir}/`), name])));
+    if (stats?.isDirectory() !== true) continue;
+    const usage = await ifThere(countFiles(join(podLogsDir, name.toString()), { depth: "all" }, signal));
+    found.push({ directory: name.toString(), sizeBytes: usage?.bytes ?? 0, lastWrittenAt: Math.trunc(stats.mtimeMs) });
+  }
+  return found;
 }
 
 /**

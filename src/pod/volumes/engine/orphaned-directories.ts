@@ -16,6 +16,14 @@ const entriesAtOnce = 256;
 // Millions of files take their time; a server that is away has been given up on before.
 const patienceMs = 5 * 60_000;
 
+/** Pods that are gone, and have left a directory. */
+export async function orphanedDirectories(ports: {
+  readonly places: Pick<PodPlaces, "uids">;
+  readonly isKnown: (uid: PodUid) => boolean;
+}): Promise<readonly PodUid[]> {
+  return (await ports.places.uids()).filter((uid) => !ports.isKnown(uid));
+}
+
 /** Removes directories of pods that are gone, after what is still mounted below them. */
 export async function cleanOrphanedDirectories(
   ports: {
@@ -33,8 +41,9 @@ export async function cleanOrphanedDirectories(
     await removePodDirectory(ports.places.pod(uid));
   };
   const late = (): Error => new Error(`its volumes are still being removed after ${patienceMs / 60_000} minutes`);
-  for (const uid of await ports.places.uids()) {
+  for (const uid of await orphanedDirectories(ports)) {
     signal.throwIfAborted();
+    // The pod may have come back meanwhile.
     if (ports.isKnown(uid)) continue;
     try {
       // One whose file system hangs is left to it: the others can go.

@@ -210,6 +210,8 @@ test(
     await node.volumes.mount(pod, never);
     await node.restart();
     node.objects.remove("secret", "keys");
+    assert.deepEqual(await node.volumes.orphanedDirectories(new Set([uidOf(pod)])), []);
+    assert.deepEqual(await node.volumes.orphanedDirectories(new Set()), [uidOf(pod)]);
     const report = await node.volumes.cleanOrphanedDirectories(new Set(), never);
     assert.deepEqual(report, { removed: [uidOf(pod)], problems: [] });
     assert.deepEqual(await readdir(node.podsDir), []);

@@ -24,7 +24,11 @@ import type { VolumeKind, VolumeSource } from "../kinds/kind.ts";
 import type { MeasuredVolume } from "../stats/pod-usage.ts";
 import type { Claims } from "./claims.ts";
 import { ContentChanges, type ContentSources } from "./content-changes.ts";
-import { cleanOrphanedDirectories, type OrphanedDirectoriesReport } from "./orphaned-directories.ts";
+import {
+  cleanOrphanedDirectories,
+  type OrphanedDirectoriesReport,
+  orphanedDirectories,
+} from "./orphaned-directories.ts";
 import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
 import { releaseVolumes } from "./release.ts";
@@ -167,7 +171,7 @@ export class PodVolumes {
    * safely stays and is told of.
    */
   async cleanOrphanedDirectories(known: ReadonlySet<PodUid>, signal: AbortSignal): Promise<OrphanedDirectoriesReport> {
-    const isKnown = (uid: PodUid): boolean => known.has(uid) || this.#entries.has(uid) || this.#releases.has(uid);
+    const isKnown = this.#isKnownBeside(known);
     const report = await cleanOrphanedDirectories(
       { places: this.#places, isKnown, release: (uid) => this.unmount(uid, signal), clock: this.#ports.clock },
       signal,
@@ -184,6 +188,15 @@ export class PodVolumes {
       }
     }
     return report;
+  }
+
+  /** Pods whose directories `cleanOrphanedDirectories` would remove now. */
+  async orphanedDirectories(known: ReadonlySet<PodUid>): Promise<readonly PodUid[]> {
+    return await orphanedDirectories({ places: this.#places, isKnown: this.#isKnownBeside(known) });
+  }
+
+  #isKnownBeside(known: ReadonlySet<PodUid>): (uid: PodUid) => boolean {
+    return (uid) => known.has(uid) || this.#entries.has(uid) || this.#releases.has(uid);
   }
 
   /** Every volume of a known kind, and whether it is there; for metrics. */

@@ -1,17 +1,23 @@
 // Pressure that is real: pods that eat memory, fill disks, use up files or processes, on file systems and in a cgroup that
 // are small enough for the machine not to notice. What counts is what the API server shows and what the kernel counts.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, statfsSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { CriClient } from "../../src/connections/cri/index.ts";
 import { resources } from "../../src/connections/kube/index.ts";
+import { systemClock } from "../../src/ground/base/index.ts";
 import type { Event, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { answerMs, eventually, isReady } from "../support/agent.ts";
 import { ApiCluster } from "../support/api-cluster.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
+import { makeImage } from "../support/images.ts";
 import { LoopDisk } from "../support/loop-disk.ts";
 import { letEat, smallPodMemory, untilCondition } from "../support/memory-eater.ts";
 
+const mebibyte = 2 ** 20;
+const unusedImage = "localhost/eviction/unused:1";
 let containerd: TestContainerd;
+let cri: CriClient;
 let cluster: ApiCluster;
 const disks: LoopDisk[] = [];
 
@@ -20,6 +26,9 @@ before(async () => {
     disks.push(LoopDisk.mountOn(containerdRoot, { megabytes: 256 }));
     disks.push(LoopDisk.mountOn(agentRoot, { megabytes: 128, inodes: 3_000 }));
   });
+  cri = new CriClient({ runtimeEndpoint: containerd.endpoint, requestTimeoutMs: 60_000 }, { clock: systemClock });
+  // Before the agent starts, so that it knows the image for long enough to remove it.
+  await containerd.importImage(await makeImage({ name: unusedImage, files: { big: "x".repeat(30 * mebibyte) } }));
   cluster = await ApiCluster.start(containerd, {
     ...smallPodMemory,
     evictionHard: {
@@ -35,6 +44,7 @@ before(async () => {
   await cluster.until("bystander", "ready", isReady);
 });
 after(async () => {
+  cri?.close();
   await cluster?.[Symbol.asyncDispose]();
   await containerd?.[Symbol.asyncDispose]();
 });
@@ -73,6 +83,18 @@ test("files: whoever uses them up goes", async () => {
   await untilCondition(cluster, "DiskPressure", "False");
 });
 
+test("images: those that nobody uses go first, and where that is enough no pod does", async () => {
+  assert.ok((await imageNames()).includes(unusedImage));
+  const { bavail, bsize } = statfsSync(containerd.layout.containerdRoot);
+  const megabytes = Math.floor((bavail * bsize) / mebibyte) - 25;
+  await cluster.create("settler", running(`dd if=/dev/zero of=/fill bs=1M count=${megabytes}; sleep 100000`));
+  await eventually(async () => !(await imageNames()).includes(unusedImage), "the unused image is gone", 60_000);
+  await untilCondition(cluster, "DiskPressure", "False");
+  assert.equal((await cluster.pod("settler"))?.status?.phase, "Running");
+  await cluster.delete("settler", 0);
+  await cluster.untilGone("settler");
+});
+
 test("images: a pod that fills their disk goes", async () => {
   const script =
     "trap '' TERM; i=0; while :; do dd if=/dev/zero of=/$i.fill bs=1M count=5; i=$((i+1)); usleep 100000; done";
@@ -103,6 +125,11 @@ test("nobody else was touched, and what was done is counted", async () => {
     "pid.available",
   ]);
 });
+
+async function imageNames(): Promise<readonly string[]> {
+  const { images } = await cri.images.listImages({ filter: undefined });
+  return images.flatMap(({ repoTags }) => repoTags);
+}
 
 function running(script: string): Partial<PodSpec> {
   return {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { CgroupPaths, cgroupReader } from "../connections/host/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
-import { containerNamed, fieldPathOf, uidOf } from "../ground/model/index.ts";
+import { type PodUid, podUidOfCgroup, uidOf } from "../ground/model/index.ts";
 import { OomMetrics } from "../node/metrics/index.ts";
-import { type OomKill, OomWatch, SeenRecords } from "../node/oom/index.ts";
+import { OomWatch, SeenRecords, type TellOfKillPorts, tellOfKill } from "../node/oom/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
@@ -32,7 +32,10 @@ export function buildOomWatch(base: Foundation, events: Recorders): OomWatch {
 
 /** Tells the users of pods, and keeps watching. */
 export function followOom(base: Foundation, parts: OomParts): { run(signal: AbortSignal): Promise<void> } {
-  parts.oom.containerKilled.on((id, kill) => tell(id, kill, base, parts));
+  const telling = killTelling(base, parts);
+  parts.oom.containerKilled.on((id, kill) => {
+    base.scope.spawn("tell of a kill", (signal) => tellOfKill(id, kill, telling, signal));
+  });
   return { run: (signal) => parts.oom.run(() => killsOfContainers(base, parts), signal) };
 }
 
@@ -51,21 +54,22 @@ function* killsOfContainers({ host }: Foundation, { sight, context }: OomParts):
   }
 }
 
-/** Users of the pod are told; and where its container was taken to have ended for another reason, that is put right. */
-function tell(id: string, kill: OomKill | undefined, { wakes }: Foundation, { sight, events }: OomParts): void {
+function killTelling({ log, wakes }: Foundation, { sight, events, context }: OomParts): TellOfKillPorts {
   const { observer, table } = sight;
-  const uid = observer.ownerOf(id);
-  const container = uid && observer.latest(uid)?.containers.find((each) => each.id === id);
-  if (uid === undefined || container === undefined) return;
-  const pod = table.pods().find((each) => uidOf(each) === uid);
-  const { name } = container;
-  if (pod !== undefined) {
-    const who = kill === undefined ? "A process" : `Process ${kill.process} (pid ${kill.pid})`;
-    const message = `${who} of container ${name} was killed because memory ran out`;
-    const kind = containerNamed(pod, name)?.kind ?? "regular";
-    events.pod(pod, { type: "Warning", reason: "OOMKilling", message, fieldPath: fieldPathOf(kind, name) });
-  }
-  if (container.state !== "exited") return;
-  observer.doubt(uid);
-  wakes.runtimePod.tell(uid, undefined);
+  return {
+    log: log.named("oom"),
+    ownerOf: (id) => observer.ownerOf(id),
+    podOfCgroup(path) {
+      const uids = path.split("/").flatMap((element) => podUidOfCgroup(context.cgroups, element) ?? []);
+      return uids[0] as PodUid | undefined;
+    },
+    latest: (uid) => observer.latest(uid),
+    inspect: (uid, signal) => observer.inspect(uid, signal),
+    podOf: (uid) => table.pods().find((pod) => uidOf(pod) === uid),
+    recordEvent: events.pod,
+    doubt(uid) {
+      observer.doubt(uid);
+      wakes.runtimePod.tell(uid, undefined);
+    },
+  };
 }

@@ -2,3 +2,4 @@
 export type { OomKill } from "./kernel-oom.ts";
 export { OomWatch } from "./oom-watch.ts";
 export { SeenRecords } from "./seen-records.ts";
+export { type TellOfKillPorts, tellOfKill } from "./tell-of-kill.ts";

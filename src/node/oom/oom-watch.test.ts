@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { until } from "../../../test/support/until.ts";
 import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { OomWatch } from "./oom-watch.ts";
 
@@ -18,6 +19,9 @@ class Kernel implements AsyncDisposable {
   kills = 0;
   reads = 0;
   isReadable = true;
+  /** It writes faster than anybody reads. */
+  isFlooded = false;
+  loadProblem: Error | undefined;
   watch = this.#newWatch();
   #scope = new TaskScope();
 
@@ -59,6 +63,7 @@ class Kernel implements AsyncDisposable {
         return {
           read: (most) => {
             this.reads++;
+            if (this.isFlooded) return Array.from({ length: most }, () => ({ seq: -1, text: "noise" }));
             const found = this.records.slice(at, at + most);
             at += found.length;
             return found;
@@ -68,7 +73,10 @@ class Kernel implements AsyncDisposable {
       },
       killsOfMachine: () => this.kills,
       seen: {
-        load: async () => this.saved,
+        load: async () => {
+          if (this.loadProblem !== undefined) throw this.loadProblem;
+          return this.saved;
+        },
         save: async (seq) => {
           this.saved = seq;
         },
@@ -146,4 +154,29 @@ test("without the kernel's log, the counters of running containers tell", async 
   assert.equal(kernel.said.length, 1);
   await kernel.clock.advance(60_000);
   assert.equal(kernel.told.length, 1);
+});
+
+test("a log that does not end keeps nobody from the counters, and is read on later", async () => {
+  await using kernel = new Kernel();
+  await kernel.start();
+  kernel.isFlooded = true;
+  kernel.kill(inContainer);
+  kernel.counters.set(id, 1);
+  await kernel.clock.advance(10_000);
+  await until("the counters were looked at", () => kernel.told.length > 0);
+  assert.deepEqual(kernel.told, ["a: unknown"]);
+  kernel.isFlooded = false;
+  kernel.kill("global_oom,task_memcg=/system.slice", 42);
+  await kernel.clock.advance(10_000);
+  assert.deepEqual(kernel.told.slice(1), ["SystemOOM: System OOM encountered, victim process: x, pid: 42"]);
+});
+
+test("what was saved can't be read: what is there is history, and the watch goes on", async () => {
+  await using kernel = new Kernel();
+  kernel.loadProblem = new Error("EISDIR");
+  kernel.kill("global_oom,task_memcg=/a");
+  await kernel.start();
+  kernel.kill("global_oom,task_memcg=/a", 43);
+  await kernel.clock.advance(10_000);
+  assert.deepEqual(kernel.told, ["SystemOOM: System OOM encountered, victim process: x, pid: 43"]);
 });

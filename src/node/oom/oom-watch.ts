@@ -28,6 +28,8 @@ const lookEveryMs = 10_000;
 const recordsPerTurn = 100;
 /** A container's death waits for no more than this. */
 const recordsAtOnce = 2_000;
+/** The kernel's buffer holds less; who keeps on writing is not listened to without end. */
+const recordsPerLook = 20_000;
 const mostContainers = 2_000;
 
 /**
@@ -67,7 +69,10 @@ export class OomWatch {
     }
     await using _ = this.#kernelLog;
     try {
-      const known = await seen.load();
+      const known = await seen.load().catch((error: unknown) => {
+        log.warn("Cannot tell how far the kernel's log was read", { reason: messageOf(error) });
+        return undefined;
+      });
       this.#seenSeq = known ?? Number.POSITIVE_INFINITY;
       this.#machineKills = killsOfMachine();
       await this.#readAll(signal);
@@ -115,8 +120,15 @@ export class OomWatch {
   }
 
   async #readAll(signal: AbortSignal): Promise<void> {
+    let left = recordsPerLook;
     while (this.#read(recordsPerTurn) === recordsPerTurn) {
       signal.throwIfAborted();
+      left -= recordsPerTurn;
+      if (left <= 0) {
+        // The next look goes on, whatever the count says.
+        this.#machineKills = undefined;
+        return;
+      }
       await setImmediate();
     }
   }

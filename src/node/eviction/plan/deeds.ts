@@ -1,5 +1,6 @@
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
 import type { Deeds, EvictionStep } from "./planner.ts";
+import { isAboutDisk, type Look } from "./pressure.ts";
 
 /** What was done so far, once the step is under way. */
 export function deedsAfter(deeds: Deeds, step: EvictionStep, now: number): Deeds {
@@ -18,13 +19,20 @@ export function deedsAfter(deeds: Deeds, step: EvictionStep, now: number): Deeds
     case "evict": {
       const victims = new Map(deeds.victims);
       victims.set(uidOf(step.victim.pod), { at: now, grace: step.grace });
-      return { ...deeds, victims, lastVictimAt: now };
+      const lastDiskVictimAt = isAboutDisk(step.threshold) ? now : deeds.lastDiskVictimAt;
+      return { ...deeds, victims, lastVictimAt: now, lastDiskVictimAt };
     }
   }
 }
 
 export function reclaimed(deeds: Deeds, now: number): Deeds {
   return { ...deeds, reclaimingSince: undefined, lastReclaimAt: now };
+}
+
+/** Once no disk is too full, what the last victim had there has been seen to go, or was not needed. */
+export function deedsUnder(deeds: Deeds, { acting }: Pick<Look, "acting">): Deeds {
+  if (deeds.lastDiskVictimAt === undefined || acting.some(isAboutDisk)) return deeds;
+  return { ...deeds, lastDiskVictimAt: undefined };
 }
 
 /** Only who is still here is remembered. */

@@ -1,6 +1,6 @@
 import type { EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
-import { deedsAfter, reclaimed } from "./deeds.ts";
+import { deedsAfter, deedsUnder, reclaimed } from "./deeds.ts";
 import { pressedPaceMs } from "./pace.ts";
 import {
   type Deeds,
@@ -115,6 +115,7 @@ class ForeseenNode {
   look(): Situation {
     const look = lookAt(this.#record, this.#observations, this.#start, this.#now);
     this.#record = look.record;
+    this.#deeds = deedsUnder(this.#deeds, look);
     return {
       ...this.#start,
       now: this.#now,

@@ -5,7 +5,7 @@ import { type Observations, signalFacts } from "./signals.ts";
 import { wantedAmount } from "./thresholds.ts";
 
 const shortestPaceMs = 250;
-const longestPaceMs = 30_000;
+const longestPaceMs = 10_000;
 /** While a victim goes, or a grace may have to be cut. */
 export const pressedPaceMs = 100;
 /** A soft threshold is met, and its grace not over: whether it still is. */

@@ -584,6 +584,60 @@ for (const { name, request, expected } of [
     expected: "wait",
   },
   {
+    name: "a pod that is to end but has not begun to is hastened, so that it is known since when it is waited for",
+    request: {
+      pods: [
+        { name: "deleted", used: 50, life: stopping(undefined) },
+        { name: "b", used: 60 },
+      ],
+    },
+    expected: "hasten deleted 1",
+  },
+  {
+    name: "and then waited for",
+    request: {
+      pods: [
+        { name: "deleted", used: 50, life: stopping(undefined) },
+        { name: "b", used: 60 },
+      ],
+      deeds: { victims: new Map([["deleted" as PodUid, { at: now - 5_999, grace: 1 }]]) },
+    },
+    expected: "wait",
+  },
+  {
+    name: "but not for ever: whatever holds it holds up nobody",
+    request: {
+      pods: [
+        { name: "deleted", used: 50, life: stopping(undefined) },
+        { name: "b", used: 60 },
+      ],
+      deeds: { victims: new Map([["deleted" as PodUid, { at: now - 6_000, grace: 1 }]]) },
+    },
+    expected: "evict b 1",
+  },
+  {
+    name: "one that must not be touched and has not begun to end is not counted on",
+    request: {
+      pods: [
+        { name: "deleted", used: 50, life: stopping(undefined), exemption: "critical" },
+        { name: "b", used: 60 },
+      ],
+    },
+    expected: "evict b 1",
+  },
+  {
+    name: "soft: one that has not begun to end is not counted on",
+    request: {
+      of: soft,
+      available: 190,
+      pods: [
+        { name: "deleted", used: 50, life: stopping(undefined) },
+        { name: "b", used: 60 },
+      ],
+    },
+    expected: "evict b 0",
+  },
+  {
     name: "the next victim comes a second after the last at the earliest",
     request: { pods: [{ name: "b", used: 60 }], deeds: { lastVictimAt: now - 999 } },
     expected: "wait",
@@ -627,7 +681,7 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "b", used: 50 }],
-      deeds: { lastReclaimAt: now - 9_000, lastVictimAt: now - 14_999 },
+      deeds: { lastReclaimAt: now - 9_000, lastDiskVictimAt: now - 14_999 },
     },
     expected: "wait",
   },
@@ -636,7 +690,7 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "b", used: 50 }],
-      deeds: { lastReclaimAt: now - 9_000, lastVictimAt: now - 15_000 },
+      deeds: { lastReclaimAt: now - 9_000, lastDiskVictimAt: now - 15_000 },
     },
     expected: "evict b 1",
   },
@@ -723,7 +777,7 @@ test("words: of a pod that was not measured, only the node is told of", () => {
 
 const rest: EvictionStep = { type: "rest" };
 for (const { name, available, step = rest, changesAt, expected } of [
-  { name: "far away, rarely", available: 40_000, expected: 30_000 },
+  { name: "far away, rarely", available: 40_000, expected: 10_000 },
   { name: "as soon as it could be reached", available: 100 + 2048, expected: 2_000 },
   { name: "close, often", available: 101, expected: 250 },
   { name: "a soft threshold in its grace, now and then", available: 50, expected: 1_000 },

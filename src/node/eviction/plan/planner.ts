@@ -1,8 +1,8 @@
 import type { EvictionThreshold } from "../../../ground/config/index.ts";
 import { type IdentifiedPod, ownGraceSeconds, type PodUid, uidOf } from "../../../ground/model/index.ts";
-import { isAboutMemory, type Look, runsOutInMs, type Sample } from "./pressure.ts";
+import { isAboutDisk, isAboutMemory, type Look, runsOutInMs, type Sample } from "./pressure.ts";
 import { type Measured, type RankKeys, ranked } from "./ranking.ts";
-import { type DiskLayout, type Observation, type Observations, signalFacts } from "./signals.ts";
+import type { DiskLayout, Observation, Observations } from "./signals.ts";
 import { amountToReach, isHard, wantedAmount } from "./thresholds.ts";
 import { reliefFor } from "./usage.ts";
 
@@ -32,6 +32,8 @@ export type EvictionGrace = number | "at once";
 export interface Deeds {
   readonly victims: ReadonlyMap<PodUid, { readonly at: number; readonly grace: EvictionGrace }>;
   readonly lastVictimAt: number | undefined;
+  /** For a disk that is still too full; undefined: none, or it was enough. */
+  readonly lastDiskVictimAt: number | undefined;
   readonly lastReclaimAt: number | undefined;
   /** Since when images and dead containers are being removed; undefined: they are not. */
   readonly reclaimingSince: number | undefined;
@@ -40,6 +42,7 @@ export interface Deeds {
 export const noDeeds: Deeds = {
   victims: new Map(),
   lastVictimAt: undefined,
+  lastDiskVictimAt: undefined,
   lastReclaimAt: undefined,
   reclaimingSince: undefined,
 };
@@ -131,10 +134,10 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
       if (now - deeds.reclaimingSince < reclaimTakesMs) return wait;
     } else if (isReclaimDue(deeds, now)) return { type: "reclaim", threshold, means };
   }
-  const isDisk = signalFacts[threshold.signal].condition === "DiskPressure";
+  if (isAboutDisk(threshold) && now < (deeds.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs) return wait;
   // What got less before a victim that is gone was chosen may have been its doing.
   const isStillPressing = isPressing && (mine.length > 0 || isRateFresh(threshold, situation));
-  const apartMs = isStillPressing ? pressingSpacingMs : isDisk ? diskSpacingMs : spacingMs;
+  const apartMs = isStillPressing ? pressingSpacingMs : spacingMs;
   if (now < (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
   return eviction(threshold, isPressing, situation);
 }
@@ -154,7 +157,7 @@ function eviction(threshold: EvictionThreshold, isPressing: boolean, situation: 
 
 /** Removed before any pod has to go, depending on which disk is short. */
 export function reclaimFor({ signal }: Pick<EvictionThreshold, "signal">, layout: DiskLayout): readonly Reclaim[] {
-  if (signalFacts[signal].condition !== "DiskPressure") return [];
+  if (!isAboutDisk({ signal })) return [];
   const isNodeDisk = signal.startsWith("nodefs.");
   switch (layout) {
     case "one disk for all":
@@ -192,7 +195,7 @@ function isUrgent(threshold: EvictionThreshold, observed: Observation, situation
 }
 
 function isRunningOut(threshold: EvictionThreshold, { look }: Situation): boolean {
-  if (!isHard(threshold) || signalFacts[threshold.signal].condition === "DiskPressure") return false;
+  if (!isHard(threshold) || isAboutDisk(threshold)) return false;
   const sample: Sample | undefined = look.record.samples.get(threshold.signal);
   return sample !== undefined && runsOutInMs(sample) < urgentMs;
 }
@@ -203,15 +206,18 @@ function isRateFresh({ signal }: EvictionThreshold, { look, deeds }: Situation):
 }
 
 /** Whether the pod is about to give back what is short, and takes no longer about it than it should. */
-function isAwaited({ pod, life }: EvictionCandidate, threshold: EvictionThreshold, { deeds, now }: Situation): boolean {
-  const isDisk = signalFacts[threshold.signal].condition === "DiskPressure";
+function isAwaited(candidate: EvictionCandidate, threshold: EvictionThreshold, { deeds, now }: Situation): boolean {
+  const { pod, life, exemption } = candidate;
+  const isDisk = isAboutDisk(threshold);
   const chosen = deeds.victims.get(uidOf(pod));
   switch (life.step) {
     case "running":
       return false;
     case "stopping": {
       const asked = chosen && chosen.at + (chosen.grace === "at once" ? 0 : chosen.grace * 1000);
-      const killAt = life.killAt ?? asked ?? now;
+      const killAt = life.killAt ?? asked;
+      // Nobody knows when it begins to end: only on one that can be hastened, and so has a time then, one can count.
+      if (killAt === undefined) return isHard(threshold) && exemption === undefined;
       return now < killAt + (isDisk ? releaseTakesMs : killTakesMs);
     }
     case "stopped":
@@ -240,7 +246,7 @@ function hastened(
   const late = leaving.filter(({ pod, life, exemption }) => {
     if (life.step !== "stopping" || life.isAtOnce || exemption !== undefined) return false;
     if (isPressing) return deeds.victims.get(uidOf(pod))?.grace !== "at once";
-    return life.killAt !== undefined && life.killAt - now > hardGraceSeconds * 1000;
+    return life.killAt === undefined ? !deeds.victims.has(uidOf(pod)) : life.killAt - now > hardGraceSeconds * 1000;
   });
   return late.length === 0 ? undefined : { type: "hasten", threshold, pods: late.map(({ pod }) => pod), grace };
 }

@@ -77,6 +77,10 @@ export function isAboutMemory({ signal }: Pick<EvictionThreshold, "signal">): bo
   return signalFacts[signal].resource === "memory";
 }
 
+export function isAboutDisk({ signal }: Pick<EvictionThreshold, "signal">): boolean {
+  return signalFacts[signal].condition === "DiskPressure";
+}
+
 // Over less than this, a rate says more about the kernel's batches than about anybody's hunger; over more, it is history.
 const shortestRateMs = 40;
 const longestRateMs = 5_000;

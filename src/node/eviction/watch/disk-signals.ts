@@ -38,7 +38,7 @@ export class DiskSignals {
   #places: DiskPlaces | undefined;
   #askAgainAt = 0;
   #last: { readonly at: number; readonly reading: DiskReading } | undefined;
-  #underWay: Promise<void> | undefined;
+  #isUnderWay = false;
 
   constructor(ports: DiskSignalPorts) {
     this.#ports = ports;
@@ -47,17 +47,22 @@ export class DiskSignals {
   /** The latest figures; undefined while there are none, or none that are any good. */
   async read(signal: AbortSignal): Promise<DiskReading | undefined> {
     const { clock } = this.#ports;
-    this.#underWay ??= this.#take().finally(() => {
-      this.#underWay = undefined;
-    });
-    const enough = new AbortController();
-    const reading = this.#underWay.finally(() => enough.abort());
-    await clock.sleep(patienceMs, enough.signal).catch(() => {});
-    // Whatever becomes of one that is late, it has said so itself.
-    void reading;
+    // One that was late once is not waited for again: whoever reads wants to know about memory, too.
+    if (!this.#isUnderWay) await this.#takeInTime();
     signal.throwIfAborted();
     const last = this.#last;
     return last === undefined || clock.monotonic() - last.at > oldestMs ? undefined : last.reading;
+  }
+
+  async #takeInTime(): Promise<void> {
+    const enough = new AbortController();
+    this.#isUnderWay = true;
+    // Whatever becomes of one that is late, it has said so itself.
+    void this.#take().finally(() => {
+      this.#isUnderWay = false;
+      enough.abort();
+    });
+    await this.#ports.clock.sleep(patienceMs, enough.signal).catch(() => {});
   }
 
   async #take(): Promise<void> {

@@ -16,7 +16,7 @@ import {
   uidOf,
 } from "../../../ground/model/index.ts";
 import type { Eviction } from "../evict.ts";
-import { deedsAfter, deedsFor, reclaimed } from "../plan/deeds.ts";
+import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "../plan/deeds.ts";
 import type { EvictionSituation } from "../plan/forecast.ts";
 import { evictionWords } from "../plan/message.ts";
 import { nextLookMs } from "../plan/pace.ts";
@@ -30,7 +30,7 @@ import {
   type Reclaim,
   type Situation,
 } from "../plan/planner.ts";
-import { type Look, lookAt, noPressure, type PressureRecord } from "../plan/pressure.ts";
+import { isAboutDisk, type Look, lookAt, noPressure, type PressureRecord } from "../plan/pressure.ts";
 import { amountText, type Observations, type PressureCondition, signalFacts } from "../plan/signals.ts";
 import { withContainerThresholds } from "../plan/thresholds.ts";
 import type { ContainerUse, PodUse } from "../plan/usage.ts";
@@ -164,6 +164,7 @@ export class EvictionManager {
     const now = clock.monotonic();
     const look = lookAt(this.#record, reading.observations, this.#lookSettings(), now);
     this.#record = look.record;
+    this.#deeds = deedsUnder(this.#deeds, look);
     this.#tell(look.conditions);
     let step: EvictionStep = { type: "rest" };
     if (look.acting.length > 0) {
@@ -313,10 +314,6 @@ export class EvictionManager {
 
 function withoutDisks(thresholds: readonly EvictionThreshold[]): readonly EvictionThreshold[] {
   return thresholds.filter((threshold) => !isAboutDisk(threshold));
-}
-
-function isAboutDisk({ signal }: EvictionThreshold): boolean {
-  return signalFacts[signal].condition === "DiskPressure";
 }
 
 function pretending(observations: Observations, pretended: ReadonlyMap<EvictionSignal, number>): Observations {

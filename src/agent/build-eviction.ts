@@ -1,3 +1,4 @@
+import { liveLayers } from "../connections/cri/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
 import type { TaskScope } from "../ground/base/index.ts";
 import { evictionSettingsOf } from "../ground/config/index.ts";
@@ -133,6 +134,7 @@ function diskMeter({ cri, rootDir }: Foundation, { context, sight, volumes }: Ev
   return new PodDiskMeter({
     runtime: cri.runtime,
     images: cri.images,
+    measureLayer: liveLayers(cri),
     rootDir,
     logDirectoryOf: (pod) => podLogDirectory(context, pod),
     podUidLabel: runtimeLabels.podUid,

@@ -92,6 +92,7 @@ export class WholeAgent implements AsyncDisposable {
         runtime: this.runtime.runtime,
         images: this.runtime.images,
         containerdEvents: noEvents,
+        containerdUsage: () => Promise.reject(new Error("this is no containerd")),
         health: () => ({ lastAnswerAt: undefined, unansweredInARow: 0, lastFailure: undefined, pending: [] }),
         close: () => {},
       }),

@@ -4,6 +4,7 @@ import { type CallHealth, CallLog, type CallReport } from "./call-log.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { CriError, toCriError } from "./errors.ts";
 import { type Envelope, EventsDefinition, type SubscribeRequest } from "./gen/containerd/events.ts";
+import { SnapshotsDefinition, type UsageRequest, type UsageResponse } from "./gen/containerd/snapshots.ts";
 import type { CheckpointContainerRequest } from "./gen/runtime/v1/container.ts";
 import { ImageServiceDefinition, RuntimeServiceDefinition } from "./gen/runtime/v1/service.ts";
 import { bigOperations, type CriOperation, deadlineMs } from "./operations.ts";
@@ -64,6 +65,16 @@ export class CriClient {
     return this.#runtimeChannel.stream(EventsDefinition.fullName, EventsDefinition.methods.subscribe, request, {
       operation: "containerdEvents",
       deadline: undefined,
+      signal,
+      headers: { "containerd-namespace": namespace },
+    });
+  }
+
+  /** What a container has written, as containerd measures it now; other runtimes answer Unimplemented. */
+  async containerdUsage(request: UsageRequest, namespace: string, signal: AbortSignal): Promise<UsageResponse> {
+    return await this.#runtimeChannel.unary(SnapshotsDefinition.fullName, SnapshotsDefinition.methods.usage, request, {
+      operation: "containerdUsage",
+      deadline: this.#clock.now() + this.#requestTimeoutMs,
       signal,
       headers: { "containerd-namespace": namespace },
     });

@@ -59,6 +59,7 @@ export {
 export { UnsupportedRuntimeError } from "./handshake.ts";
 export type { ContainerHint } from "./hint.ts";
 export type { RuntimeIdentity } from "./identity.ts";
+export { liveLayers, type MeasureLayer } from "./live-layers.ts";
 export { type CriOperation, deadlineMs } from "./operations.ts";
 export {
   criConnection,

@@ -13,7 +13,10 @@ export interface RuntimeConnectionPorts {
 }
 
 /** The way to the container runtime. Connects by itself; until then calls fail as Unavailable. */
-export type RuntimeConnection = Pick<CriClient, "runtime" | "images" | "containerdEvents" | "health" | "close">;
+export type RuntimeConnection = Pick<
+  CriClient,
+  "runtime" | "images" | "containerdEvents" | "containerdUsage" | "health" | "close"
+>;
 
 /** What the runtime said of itself when it answered first. */
 export interface ConnectedRuntime {

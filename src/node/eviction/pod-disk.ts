@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { ImageService, RuntimeService } from "../../connections/cri/index.ts";
+import type { ImageService, MeasureLayer, RuntimeService } from "../../connections/cri/index.ts";
 import { countFiles } from "../../connections/host/index.ts";
 import { aFewAtOnce, ifThere, mapAtMost } from "../../ground/base/index.ts";
 import {
@@ -17,6 +17,8 @@ import type { PodDisk, StorageWatchPorts } from "./storage-watch.ts";
 export interface PodDiskPorts {
   readonly runtime: Pick<RuntimeService, "listContainerStats">;
   readonly images: Pick<ImageService, "imageFsInfo">;
+  /** What a container has written until now; statistics may be older than what filled the disk. */
+  readonly measureLayer: MeasureLayer;
   readonly rootDir: string;
   /** Where the runtime writes the logs of this pod. */
   readonly logDirectoryOf: (pod: IdentifiedPod) => string;
@@ -35,6 +37,11 @@ export interface PodDiskPorts {
     >;
   };
   readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
+}
+
+interface Layer extends Held {
+  /** Where the runtime has it. */
+  readonly mountpoint: string;
 }
 
 /** Measures what a pod holds on the node's disk: volumes, logs, the layers its containers write to, its own files. */
@@ -94,7 +101,7 @@ export class PodDiskMeter {
     }));
     const ofKind = (kind: string): Held =>
       sumOf(held.filter((volume) => volume.kind === kind).map((each) => each.held));
-    const layers = await this.#layersOf(uid, signal);
+    const layers = await this.#layersNow(await this.#layersOf(uid, signal), signal);
     const observed = await this.#ports.inspect(uid, signal);
     const logDir = this.#ports.logDirectoryOf(pod);
     const containers = await mapAtMost(aFewAtOnce, containersOf(pod), async ({ container: { name } }) => ({
@@ -118,8 +125,17 @@ export class PodDiskMeter {
     };
   }
 
+  async #layersNow(layers: ReadonlyMap<string, Layer>, signal: AbortSignal): Promise<ReadonlyMap<string, Held>> {
+    const measured = await mapAtMost(aFewAtOnce, [...layers], async ([id, layer]) => {
+      const found = await this.#ports.measureLayer({ id, mountpoint: layer.mountpoint }, signal).catch(() => undefined);
+      signal.throwIfAborted();
+      return [id, found ?? layer] as const;
+    });
+    return new Map(measured);
+  }
+
   /** What containers have written to their own file systems, by their ids. */
-  async #layersOf(uid: PodUid, signal: AbortSignal): Promise<ReadonlyMap<string, Held>> {
+  async #layersOf(uid: PodUid, signal: AbortSignal): Promise<ReadonlyMap<string, Layer>> {
     const filter = { id: "", podSandboxId: "", labelSelector: { [this.#ports.podUidLabel]: uid } };
     const { stats } = await this.#ports.runtime.listContainerStats({ filter }, { signal });
     return new Map(
@@ -128,6 +144,7 @@ export class PodDiskMeter {
         {
           bytes: Number(writableLayer?.usedBytes?.value ?? 0n),
           inodes: Number(writableLayer?.inodesUsed?.value ?? 0n),
+          mountpoint: writableLayer?.fsId?.mountpoint ?? "",
         },
       ]),
     );

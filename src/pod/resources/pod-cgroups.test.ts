@@ -124,6 +124,54 @@ test("what an agent that is gone gave a pod is taken back as soon as its contain
   assert.deepEqual(limits(), ["cpu.max: 50000 100000", `memory.max: ${512 << 20}`]);
 });
 
+test("no limit goes below memory that a pod holds; it is said once, and tried again", async () => {
+  const { kernel, start, errors, active } = node();
+  await start().createTiers();
+  await start().ensure(guaranteed);
+  const less = { cpu: "500m", memory: "512Mi" };
+  const resized = pod("g-1", { requests: less, limits: less });
+  active.push(resized);
+  const limits = (): readonly string[] =>
+    linesOf(kernel, "/kubepods/podg-1").filter((line) => /^(cpu.max|memory.max)/.test(line));
+  const uses = async (bytes: number): Promise<void> => {
+    await kernel.write("/sys/fs/cgroup/kubepods/podg-1/memory.current", String(bytes));
+    await kernel.write("/sys/fs/cgroup/kubepods/podg-1/memory.stat", `anon ${bytes}\nfile 0\n`);
+  };
+  await uses(600 << 20);
+  const next = start();
+  await next.ensure(resized);
+  for (let look = 0; look < 3; look++) {
+    await next.follow(resized);
+    await next.heal();
+  }
+  assert.deepEqual(limits(), ["cpu.max: 50000 100000", `memory.max: ${1 << 30}`]);
+  assert.deepEqual(errors, ["Could not lower the memory limit of the pod"]);
+  await uses(100 << 20);
+  await next.heal();
+  assert.deepEqual(limits(), ["cpu.max: 50000 100000", `memory.max: ${512 << 20}`]);
+});
+
+test("a limit that the kernel refuses keeps nothing of the pod from starting, and is tried again", async () => {
+  const { kernel, start, errors, active } = node();
+  const cgroups = start();
+  await cgroups.createTiers();
+  await cgroups.ensure(guaranteed);
+  const less = { cpu: "500m", memory: "512Mi" };
+  const resized = pod("g-1", { requests: less, limits: less });
+  active.push(resized);
+  const write = kernel.write.bind(kernel);
+  kernel.write = async (path, text) => {
+    if (path.endsWith("podg-1/memory.max")) throw Object.assign(new Error("EBUSY"), { code: "EBUSY" });
+    await write(path, text);
+  };
+  await cgroups.follow(resized);
+  await cgroups.follow(resized);
+  assert.deepEqual(errors, ["Could not limit the pod"]);
+  kernel.write = write;
+  await cgroups.heal();
+  assertHas(linesOf(kernel, "/kubepods/podg-1"), `memory.max: ${512 << 20}`);
+});
+
 test("what a pod was raised to is not taken back by healing before its containers have it", async () => {
   const { kernel, start, active } = node();
   const cgroups = start();

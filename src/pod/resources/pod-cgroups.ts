@@ -49,6 +49,8 @@ export class PodCgroups {
   readonly #settings: PodValueSettings;
   readonly #ports: PodCgroupPorts;
   readonly #kept = new Map<PodUid, KeptPod>();
+  /** Pods that would not let go of what they have no promise of any more. */
+  readonly #behind = new Set<PodUid>();
   /** So that nobody heals what somebody else is removing. */
   readonly #turns = new SerialByKey<PodUid>();
   #sharing: Promise<void> = Promise.resolve();
@@ -100,16 +102,16 @@ export class PodCgroups {
       if (this.#kept.has(uidOf(pod)) && (await tree.presence(path)) === "complete") return;
       const values = this.#valuesOf(pod);
       const [, outcome] = await Promise.all([this.#updateTiersOrComplain(), tree.make(path, values)]);
-      const mode = outcome === "made" ? "exact" : this.#modeFor(pod);
+      let isExact = true;
       try {
         if (outcome === "made") await tree.write(path, values);
-        else await tree.heal(path, values, mode);
+        else isExact = await this.#allow(path, values, this.#modeFor(pod));
       } catch (error) {
         // A value that the kernel refuses must not keep the pod from running; it is tried again whenever pods are healed.
         if (!(error instanceof CgroupValueError)) throw error;
         this.#complain("limit the pod", path, error);
       }
-      this.#kept.set(uidOf(pod), { path, values, isExact: mode === "exact" });
+      this.#kept.set(uidOf(pod), { path, values, isExact });
     });
   }
 
@@ -152,12 +154,31 @@ export class PodCgroups {
     const mode = this.#modeFor(pod);
     if (isPartOf(wanted, kept.values) && (kept.isExact || mode === "raise")) return;
     await this.#turns.run(uidOf(pod), async () => {
-      await this.#ports.tree.heal(kept.path, wanted, mode);
-      const isExact = mode === "exact";
-      const values = isExact ? { ...kept.values, ...wanted } : largerValues(kept.values, wanted);
-      this.#kept.set(uidOf(pod), { ...kept, values, isExact: isExact || kept.isExact });
+      // What it holds, or the kernel refuses, must keep nothing of it from starting; it is tried again.
+      const isExact = await this.#orComplain("limit the pod", kept.path, () => this.#allow(kept.path, wanted, mode));
+      if (mode === "raise" || isExact === true) this.#behind.delete(uidOf(pod));
+      else this.#behind.add(uidOf(pod));
+      const values = isExact === true ? { ...kept.values, ...wanted } : largerValues(kept.values, wanted);
+      this.#kept.set(uidOf(pod), { ...kept, values, isExact: isExact === true || (mode === "raise" && kept.isExact) });
     });
     await this.#updateTiersOrComplain();
+  }
+
+  /** Whether the kernel has just that then: no limit goes below memory that can't be had back without killing somebody. */
+  async #allow(path: string, values: CgroupValues, mode: HealMode): Promise<boolean> {
+    const { tree } = this.#ports;
+    const { memoryLimitBytes, ...others } = values;
+    const held = mode === "raise" || memoryLimitBytes === undefined ? 0n : await tree.memoryHeld(path);
+    if (memoryLimitBytes === undefined || held < memoryLimitBytes) {
+      await tree.heal(path, values, mode);
+      this.#complaints.delete(`${path} memory`);
+      return mode === "exact";
+    }
+    await tree.heal(path, others, "exact");
+    await tree.heal(path, { memoryLimitBytes }, "raise");
+    const problem = new Error(`${held} bytes are in use, the limit would be ${memoryLimitBytes}`);
+    this.#complain("lower the memory limit of the pod", `${path} memory`, problem);
+    return false;
   }
 
   /** What the pod as a whole may use, in bytes; undefined: as much as there is. */
@@ -182,6 +203,7 @@ export class PodCgroups {
     await this.#updateTiersOrComplain();
     for (const pod of this.#ports.activePods()) {
       await this.#orComplain("heal the limits of the pod", this.#pathOf(pod), () => this.#healPod(pod));
+      if (this.#behind.has(uidOf(pod))) await this.follow(pod);
     }
   }
 
@@ -241,7 +263,9 @@ export class PodCgroups {
       for (const path of paths) {
         await this.#ports.tree.remove(path, processes, signal);
         this.#complaints.delete(path);
+        this.#complaints.delete(`${path} memory`);
       }
+      this.#behind.delete(uid);
       this.#kept.delete(uid);
     });
     await this.#updateTiersOrComplain();
@@ -306,9 +330,9 @@ export class PodCgroups {
       // It has not come that far yet, or is gone by now.
       if (presence === "missing" && !this.#kept.has(uidOf(pod))) return;
       if (presence !== "complete") await tree.make(kept.path, kept.values);
-      const mode = this.#modeFor(pod);
-      await tree.heal(kept.path, kept.values, mode);
-      this.#kept.set(uidOf(pod), { ...kept, isExact: kept.isExact || mode === "exact" });
+      if (kept.isExact) await tree.heal(kept.path, kept.values, this.#modeFor(pod));
+      const isExact = kept.isExact || (await this.#allow(kept.path, kept.values, this.#modeFor(pod)));
+      this.#kept.set(uidOf(pod), { ...kept, isExact });
     });
   }
 
@@ -361,12 +385,14 @@ export class PodCgroups {
     return paths;
   }
 
-  async #orComplain(what: string, subject: string, act: () => Promise<void>): Promise<void> {
+  async #orComplain<Result>(what: string, subject: string, act: () => Promise<Result>): Promise<Result | undefined> {
     try {
-      await act();
+      const result = await act();
       this.#complaints.delete(subject);
+      return result;
     } catch (error) {
       this.#complain(what, subject, error);
+      return undefined;
     }
   }
 

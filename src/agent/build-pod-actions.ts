@@ -109,9 +109,19 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
   };
 }
 
-function buildResizer({ runtime, context, sight, cgroups, placement, scope, resizeSettings }: PodEngineParts): Resizer {
+function buildResizer({
+  clock,
+  runtime,
+  context,
+  sight,
+  cgroups,
+  placement,
+  scope,
+  resizeSettings,
+}: PodEngineParts): Resizer {
   const { allocations, actuations, wanted, observer } = sight;
   return new Resizer({
+    clock,
     allocations,
     actuations,
     pending: (uid) => wanted.resizes.get(uid),

@@ -1,11 +1,11 @@
 // Resizing pods in place, on virtual time over the simulated runtime.
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
 import { exitsAfter } from "../beside/hollow/index.ts";
-import type { Container, IdentifiedPod, PodCondition, PodSpec } from "../ground/model/index.ts";
+import { type Container, fnv1a32, type IdentifiedPod, type PodCondition, type PodSpec } from "../ground/model/index.ts";
 import type { AdmissionHandler } from "../pod/registry/index.ts";
 
 interface Amounts {
@@ -360,6 +360,56 @@ describe("whatever happens meanwhile", () => {
     assert.equal(node.container("web", "main").restartCount, 0);
     assert.match(readFileSync(`${file}.broken`, "utf8"), /900m/);
   });
+});
+
+describe("when the promise can't be saved", () => {
+  for (const policy of [{}, restartFor("cpu")]) {
+    test(`nothing is given, it is said, and all else goes on: ${JSON.stringify(policy)}`, async () => {
+      await using node = await start();
+      const asking = (cpu: string, generation: number): IdentifiedPod =>
+        pod([container("main", both({ cpu }), policy), container("ends", both({ cpu: "50m" }))], generation);
+      node.runtime.behave("ends", exitsAfter(60_000, 1));
+      await node.want(asking("100m", 1));
+      await node.until("it runs", () => node.running().length === 2);
+      const file = join(node.rootDir, "allocated_pods_state");
+      // A file can't take the place of a directory with something in it.
+      rmSync(file);
+      mkdirSync(join(file, "in the way"), { recursive: true });
+      await node.want(asking("300m", 2));
+      await node.until("it is said", () => conditions(node)[0]?.reason === "Error");
+      assert.equal(conditions(node)[0]?.type, "PodResizeInProgress");
+      assert.deepEqual(given(node, "main"), { shares: 102, quota: 10_000, memory: 0 });
+      await node.until("what ended has started again", () => node.container("web", "ends").restartCount === 1);
+      assert.equal(node.container("web", "main").restartCount, 0);
+      rmSync(file, { recursive: true });
+      await node.until("it is done", () => conditions(node).length === 0);
+      assert.deepEqual(given(node, "main"), { shares: 307, quota: 30_000, memory: 0 });
+      assert.equal(node.container("web", "main").restartCount, "resizePolicy" in policy ? 1 : 0);
+    });
+  }
+});
+
+test("files that another agent wrote with amounts that are no texts do not stop this one", async () => {
+  await using node = await start();
+  const resources = both({ cpu: "100m", memory: "64Mi" });
+  await node.want(pod([container("main", resources)], 1), pod([container("main", resources)], 1, { name: "other" }));
+  await node.until("they run", () => node.running().length === 2);
+  await node.stop();
+  for (const spoilt of [5, null, true, ["1"], { a: "1" }, "1e999999999", "9".repeat(5_000)]) {
+    for (const name of ["allocated_pods_state", "actuated_pods_state"]) {
+      const entry = { ContainerResources: { main: { requests: { cpu: spoilt }, limits: { memory: spoilt } } } };
+      const right = { ContainerResources: { main: resources } };
+      const data = JSON.stringify({ entries: { web: entry, other: right } });
+      writeFileSync(join(node.rootDir, name), JSON.stringify({ data, checksum: fnv1a32(`(string)${data}`) }));
+    }
+    await node.restart();
+    await node.until("they are looked at", () => ["web", "other"].every((uid) => node.phase(uid) === "Running"));
+    await node.advance(60_000);
+    assert.equal(node.container("other", "main").restartCount, 0, String(spoilt));
+    assert.equal(node.container("web", "main").restartCount, 0, String(spoilt));
+    assert.deepEqual(given(node, "main"), { shares: 102, quota: 10_000, memory: 64 * mi });
+    await node.stop();
+  }
 });
 
 test("what was promised to pods that went while no agent was there is forgotten", async () => {

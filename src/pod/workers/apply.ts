@@ -20,7 +20,7 @@ import { resizeEvent, type WaitingReason } from "../status/index.ts";
 import { backoffMessage, newestEnded } from "./crash-backoff.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
-import { resizesAnything } from "./plan-resize.ts";
+import { noResize, resizesAnything } from "./plan-resize.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { resizePod } from "./resize-order.ts";
 import type { PodWorker } from "./worker.ts";
@@ -45,8 +45,50 @@ export async function applyPlan(
   signal: AbortSignal,
 ): Promise<readonly ApplyFailure[]> {
   worker.stale = true;
-  // One that restarts for a promise that the next agent does not know would be restarted back.
-  if (plan.kills.some(({ because }) => because === "resized")) await ports.resize.promiseKept();
+  const failure = await keepPromise(worker, pod, plan, ports, signal);
+  if (failure === undefined) return await carryOut(worker, pod, plan, observed, ports, signal);
+  return [failure, ...(await carryOut(worker, pod, withoutResizes(plan), observed, ports, signal))];
+}
+
+/** One that restarts for a promise that the next agent does not know would be restarted back. */
+async function keepPromise(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  { kills }: PodPlan,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<ApplyFailure | undefined> {
+  if (!kills.some(({ because }) => because === "resized")) return undefined;
+  try {
+    await ports.resize.promiseKept(signal);
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return resizeFailed(worker, pod, error, ports);
+  }
+}
+
+/** All else that the pod needs must not wait for a promise that can't be kept now. */
+function withoutResizes(plan: PodPlan): PodPlan {
+  const resized = plan.kills.filter(({ because }) => because === "resized");
+  const isLeft = (name: string): boolean => !resized.some(({ container }) => container.name === name);
+  return {
+    ...plan,
+    kills: plan.kills.filter((kill) => !resized.includes(kill)),
+    startInit: plan.startInit.filter(isLeft),
+    startRegular: plan.startRegular.filter(isLeft),
+    resize: noResize,
+  };
+}
+
+async function carryOut(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  plan: PodPlan,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<readonly ApplyFailure[]> {
   if (plan.killPod) await killAll(worker, pod, plan, observed, ports, signal);
   else await killSome(worker, pod, plan, ports, signal);
   if (plan.sandbox.type === "none") return [];
@@ -206,14 +248,18 @@ async function resize(
     if (signal.aborted) throw error;
     measured(false);
     ports.observer.doubt(worker.uid);
-    const message = cutText(messageOf(error), longestMessageBytes);
-    const { generation } = pod.metadata;
-    if (worker.resizeError?.message !== message || worker.resizeError.generation !== generation) {
-      ports.recordEvent(pod, resizeEvent("ResizeError", pod, { generation, error: message }));
-    }
-    worker.resizeError = { message, generation };
-    return { reason: "ResizeError", message, nextTryAt: ports.clock.now() + errorBackoffMs(++worker.failures) };
+    return resizeFailed(worker, pod, error, ports);
   }
+}
+
+function resizeFailed(worker: PodWorker, pod: IdentifiedPod, error: unknown, ports: WorkerPorts): ApplyFailure {
+  const message = cutText(messageOf(error), longestMessageBytes);
+  const { generation } = pod.metadata;
+  if (worker.resizeError?.message !== message || worker.resizeError.generation !== generation) {
+    ports.recordEvent(pod, resizeEvent("ResizeError", pod, { generation, error: message }));
+  }
+  worker.resizeError = { message, generation };
+  return { reason: "ResizeError", message, nextTryAt: ports.clock.now() + errorBackoffMs(++worker.failures) };
 }
 
 /** Containers start side by side, but none before an earlier one's postStart hook is through: some rely on it. */

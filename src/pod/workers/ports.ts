@@ -131,8 +131,8 @@ export interface ResizePort {
   podLevel(pod: IdentifiedPod, isRunning: boolean): Promise<StatusInput["resize"]["podLevel"]>;
   /** Users know that the pod has what it was promised. */
   told(uid: PodUid): void;
-  /** Resolves when what pods were promised would outlive the agent. */
-  promiseKept(): Promise<void>;
+  /** Resolves when what pods were promised would outlive the agent; a disk that does not answer is not waited for. */
+  promiseKept(signal: AbortSignal): Promise<void>;
   /** Raises what the pod's cgroup allows to what its containers were promised, where it is less. */
   raisePod(pod: IdentifiedPod, resource: ResizableResource): Promise<void>;
   /** Makes it what they were promised. */

@@ -20,7 +20,7 @@ export async function resizePod(
   port: ResizePort,
   signal: AbortSignal,
 ): Promise<void> {
-  await port.promiseKept();
+  await port.promiseKept(signal);
   await refuseBelowUsage(pod, plan, port, signal);
   const given = new Map(plan.containers.map((resize) => [resize.container.name, resize.given]));
   const isWhole = plan.pod.changed.length > 0;

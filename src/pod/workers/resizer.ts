@@ -1,3 +1,4 @@
+import { type Clock, unlessAborted, withDeadline } from "../../ground/base/index.ts";
 import {
   type Container,
   type ContainerResources,
@@ -19,7 +20,11 @@ import type { ContainerUpdates } from "../runtime/index.ts";
 import type { PendingResize, StatusInput } from "../status/index.ts";
 import type { ResizePort } from "./ports.ts";
 
+/** A disk that takes longer hangs. */
+const savedMs = 5_000;
+
 export interface ResizerPorts {
+  readonly clock: Clock;
   readonly allocations: Pick<Allocations, "saved" | "asRun">;
   readonly actuations: Actuations;
   readonly pending: (uid: PodUid) => PendingResize | undefined;
@@ -69,8 +74,10 @@ export class Resizer implements ResizePort {
     return { ofCgroup: await this.#ports.cgroups.resources(pod).catch(() => undefined) };
   }
 
-  promiseKept(): Promise<void> {
-    return this.#ports.allocations.saved();
+  promiseKept(signal: AbortSignal): Promise<void> {
+    const { clock, allocations } = this.#ports;
+    const late = (): Error => new Error("what the pod was promised can't be saved: the disk does not answer");
+    return withDeadline(clock, savedMs, late, signal, (bounded) => unlessAborted(allocations.saved(), bounded));
   }
 
   async raisePod(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {

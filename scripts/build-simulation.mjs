@@ -130,6 +130,7 @@ export async function buildSimulation(outfile, patches = []) {
     sourcemap: "inline",
     logLevel: "warning",
     external: ["koffi", "classic-level", "@peculiar/x509", "reflect-metadata"],
+    inject: [join(standIns, "abort.ts")],
     alias: { yaml: join(packageDir("yaml"), "browser", "index.js") },
     plugins: [simulated(patches)],
   });

@@ -20,13 +20,20 @@ export const sandboxStates = {
   notReady: PodSandboxState.SANDBOX_NOTREADY,
 } as const;
 
+const listedSandboxes = new WeakMap<SandboxRecord, PodSandbox>();
+const listedContainers = new WeakMap<ContainerRecord, Container>();
+
 export function usesNodeNetwork({ config }: Pick<SandboxRecord, "config">): boolean {
   return config.linux?.securityContext?.namespaceOptions?.network === NamespaceMode.NODE;
 }
 
-export function sandboxMessage({ id, config, state, createdAt, runtimeHandler }: SandboxRecord): PodSandbox {
+/** In a list of all, most are as they were in the list before. */
+export function sandboxMessage(sandbox: SandboxRecord): PodSandbox {
+  const before = listedSandboxes.get(sandbox);
+  if (before !== undefined && before.state === sandboxStates[sandbox.state]) return before;
+  const { id, config, state, createdAt, runtimeHandler } = sandbox;
   const { metadata, labels, annotations } = config;
-  return PodSandbox.fromPartial({
+  const message = PodSandbox.fromPartial({
     id,
     metadata,
     state: sandboxStates[state],
@@ -35,6 +42,8 @@ export function sandboxMessage({ id, config, state, createdAt, runtimeHandler }:
     annotations,
     runtimeHandler,
   });
+  listedSandboxes.set(sandbox, message);
+  return message;
 }
 
 export function sandboxStatusMessage(sandbox: SandboxRecord): PodSandboxStatus {
@@ -53,8 +62,11 @@ export function sandboxStatusMessage(sandbox: SandboxRecord): PodSandboxStatus {
   });
 }
 
-export function containerMessage({ id, sandbox, config, image, life, createdAt }: ContainerRecord): Container {
-  return Container.fromPartial({
+export function containerMessage(container: ContainerRecord): Container {
+  const before = listedContainers.get(container);
+  if (before !== undefined && before.state === containerStates[container.life.step]) return before;
+  const { id, sandbox, config, image, life, createdAt } = container;
+  const message = Container.fromPartial({
     id,
     podSandboxId: sandbox.id,
     metadata: config.metadata,
@@ -65,6 +77,8 @@ export function containerMessage({ id, sandbox, config, image, life, createdAt }
     labels: config.labels,
     annotations: config.annotations,
   });
+  listedContainers.set(container, message);
+  return message;
 }
 
 export function containerStatusMessage(container: ContainerRecord): ContainerStatus {

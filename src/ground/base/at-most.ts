@@ -53,7 +53,8 @@ async function inTurns<Item>(
   items: Iterable<Item>,
   step: (item: Item, index: number) => Promise<boolean>,
 ): Promise<void> {
-  const waiting = [...items].entries();
+  const all = [...items];
+  const waiting = all.entries();
   let goesOn = true;
   const lane = async (): Promise<void> => {
     // The iterator is shared: each lane takes the next item that nobody has.
@@ -62,5 +63,5 @@ async function inTurns<Item>(
       if (!goesOn) return;
     }
   };
-  await Promise.all(Array.from({ length: limit }, lane));
+  await Promise.all(Array.from({ length: Math.min(limit, all.length) }, lane));
 }

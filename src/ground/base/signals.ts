@@ -14,7 +14,22 @@ export function onAbort(signal: AbortSignal | undefined, act: () => void): Dispo
     return deaf;
   }
   signal.addEventListener("abort", act, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", act) };
+  return new Listening(signal, act);
+}
+
+/** A class, since every call of a daemon makes one: an object with a computed name costs many times as much. */
+class Listening implements Disposable {
+  readonly #signal: AbortSignal;
+  readonly #act: () => void;
+
+  constructor(signal: AbortSignal, act: () => void) {
+    this.#signal = signal;
+    this.#act = act;
+  }
+
+  [Symbol.dispose](): void {
+    this.#signal.removeEventListener("abort", this.#act);
+  }
 }
 
 const deaf: Disposable = { [Symbol.dispose]: () => {} };

@@ -35,9 +35,23 @@ const longestQuantity = 256;
 // Each digit can belong to one part only, so that nothing is tried twice.
 const pattern = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$/;
 
+/** The same few texts are read at every look at a pod or the node. Whoever fills this only makes us compute again. */
+const known = new Map<string, Nano | undefined>();
+const mostKnown = 1_000;
+const longestKnown = 32;
+
 /** The quantity in billionths, or undefined when the text is not a quantity. */
 export function tryParseQuantity(text: string): Nano | undefined {
-  if (text.length > longestQuantity) return undefined;
+  if (text.length > longestKnown) return text.length > longestQuantity ? undefined : computed(text);
+  const value = known.get(text);
+  if (value !== undefined || known.has(text)) return value;
+  if (known.size >= mostKnown) known.clear();
+  const found = computed(text);
+  known.set(text, found);
+  return found;
+}
+
+function computed(text: string): Nano | undefined {
   const match = pattern.exec(text);
   if (match === null) return undefined;
   const [, sign, digits = "", exponentText, suffix = ""] = match;

@@ -26,22 +26,34 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
 
 /** The API writes null for what we leave out (a condition's lastProbeTime), and drops what is empty: neither differs. */
 function ours(status: PodStatus): Record<string, unknown> {
-  return withContent(status, foreignFields) ?? {};
+  return { ...withContent(status, foreignFields) };
 }
 
-function withContent(value: object, left: ReadonlySet<string> = noFields): Record<string, unknown> | undefined {
+function withContent(
+  value: object,
+  left: ReadonlySet<string> = noFields,
+): Readonly<Record<string, unknown>> | undefined {
   const kept: [string, unknown][] = [];
+  let isWhole = true;
   for (const [name, inner] of Object.entries(value)) {
     const compact = left.has(name) ? undefined : compacted(inner);
     if (compact !== undefined) kept.push([name, compact]);
+    if (compact !== inner) isWhole = false;
   }
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  if (kept.length === 0) return undefined;
+  // Most of a status has nothing to leave out, and needs no copy.
+  return isWhole ? (value as Readonly<Record<string, unknown>>) : Object.fromEntries(kept);
 }
 
 function compacted(value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
-  if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(compacted);
+  if (Array.isArray(value)) return value.length === 0 ? undefined : compactedItems(value);
   return typeof value === "object" ? withContent(value) : value;
+}
+
+function compactedItems(items: readonly unknown[]): readonly unknown[] {
+  const kept = items.map(compacted);
+  return kept.every((item, index) => item === items[index]) ? items : kept;
 }
 
 const noFields: ReadonlySet<string> = new Set();

@@ -2,6 +2,7 @@ import type { Logger } from "../../ground/base/index.ts";
 import {
   containersOf,
   type IdentifiedPod,
+  jsonEqual,
   named,
   type PodStatus,
   type PodUid,
@@ -43,7 +44,7 @@ export class StatusStore {
     const uid = uidOf(pod);
     const before = this.#statuses.get(uid);
     const isConfirmed = this.#unconfirmed.delete(uid);
-    if (before !== undefined && sameStatus(before, status)) {
+    if (before !== undefined && jsonEqual(before, status)) {
       if (isConfirmed) this.#tell(this.#confirmListeners, pod, status, before);
       return;
     }
@@ -94,10 +95,6 @@ export class StatusStore {
 }
 
 export type StatusListener = (pod: IdentifiedPod, status: PodStatus, before: PodStatus | undefined) => void;
-
-function sameStatus(a: PodStatus, b: PodStatus): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
 
 /** A container that ended and is not to start again stays ended, whatever a confused runtime may say. */
 function illegalTransition(pod: IdentifiedPod, before: PodStatus, after: PodStatus): string | undefined {

@@ -462,7 +462,7 @@ export class Disk {
 
   #walk(path: string, syscall: string, follow: "last" | "not the last", depth: number): Place {
     if (depth > mostLinks) throw new FileError("ELOOP", syscall, path);
-    const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+    const parts = partsOf(path);
     let current: Inode = this.root;
     let first = 0;
     if (parts[0] === "proc" && parts[1] === "self" && parts[2] === "fd" && parts[3] !== undefined) {
@@ -579,6 +579,19 @@ export class Disk {
       inode.data = Buffer.from(`${[...enabled].join(" ")}\n`);
     } else inode.data = Buffer.from(`${text.trim()}\n`);
   }
+}
+
+const splitPaths = new Map<string, readonly string[]>();
+
+/** The same paths are walked again and again. */
+function partsOf(path: string): readonly string[] {
+  let parts = splitPaths.get(path);
+  if (parts === undefined) {
+    parts = path.split("/").filter((part) => part !== "" && part !== ".");
+    if (splitPaths.size > 10_000) splitPaths.clear();
+    splitPaths.set(path, parts);
+  }
+  return parts;
 }
 
 /** What a new cgroup has, with the kernel's defaults. */

@@ -20,7 +20,7 @@ import { StatusError } from "../../../src/beside/localapi/status-error.ts";
 import { type Change, Store } from "../../../src/beside/localapi/store/store.ts";
 import { strategyOf } from "../../../src/beside/localapi/strategies/index.ts";
 import { ConnectionError, type HttpRequest, type HttpResponse } from "../../../src/connections/kube/transport/http.ts";
-import { onAbort } from "../../../src/ground/base/index.ts";
+import { never, onAbort } from "../../../src/ground/base/index.ts";
 import { Dice } from "../machine/dice.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Life } from "../machine/timeline.ts";
@@ -185,7 +185,6 @@ export class ApiNeighbour {
   }
 
   async #serve(request: HttpRequest, life: Life | undefined): Promise<HttpResponse> {
-    const left = new AbortController();
     const { body } = request;
     let reply: Reply;
     try {
@@ -199,7 +198,7 @@ export class ApiNeighbour {
           if (body !== undefined) yield Buffer.from(body);
         })(),
         warn() {},
-        clientLeft: () => left.signal,
+        clientLeft: () => never,
       });
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
@@ -317,15 +316,48 @@ function responseOf(status: number, text: string, retryAfter?: string): HttpResp
   return {
     status,
     header: (name) => (name === "retry-after" ? retryAfter : undefined),
-    body: bodyOf(text),
+    body: new WholeBody(text) as unknown as Readable,
   };
 }
 
-function bodyOf(text: string): Readable {
-  const body = new Readable({ read() {} });
-  body.push(Buffer.from(text));
-  body.push(null);
-  return body;
+/** An answer that is all there: of a stream, just what the agent's client uses. */
+class WholeBody {
+  readonly #text: string;
+  readonly #onClose: (() => void)[] = [];
+  #isOver = false;
+  #failure: Error | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  once(event: string, act: () => void): this {
+    if (event !== "close") throw new Error(`the body of an answer has no event "${event}"`);
+    this.#onClose.push(act);
+    return this;
+  }
+
+  destroy(error?: Error): this {
+    this.#failure ??= error;
+    this.#close();
+    return this;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isOver) return;
+    try {
+      yield Buffer.from(this.#text);
+    } finally {
+      this.#close();
+    }
+  }
+
+  #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const act of this.#onClose) act();
+  }
 }
 
 let key: string | undefined;

@@ -1,5 +1,5 @@
 // What both forms of Node's file functions share.
-import type { BigIntStats, Dirent, Stats } from "node:fs";
+import type { BigIntStats, Stats } from "node:fs";
 import { openFlags } from "../machine/disk.ts";
 import type { Inode } from "../machine/inodes.ts";
 import { machine } from "../machine/machine.ts";
@@ -39,65 +39,208 @@ export function bytes(data: string | Uint8Array): Buffer {
 const typeBits = { file: 0o100000, directory: 0o040000, link: 0o120000, socket: 0o140000 } as const;
 
 export function statsOf(inode: Inode): Stats {
-  const size = inode.type === "file" ? inode.data.length : inode.type === "directory" ? 4096 : inode.target.length;
-  const time = inode.modifiedAt;
-  const changed = inode.changedAt;
-  return {
-    dev: inode.fileSystem.device,
-    ino: inode.number,
-    mode: typeBits[inode.type === "file" && inode.isSocket === true ? "socket" : inode.type] | (inode.mode & 0o7777),
-    nlink: 1,
-    uid: inode.uid,
-    gid: inode.gid,
-    rdev: 0,
-    size,
-    blksize: 4096,
-    blocks: Math.ceil(size / 512),
-    atimeMs: time,
-    mtimeMs: time,
-    ctimeMs: changed,
-    birthtimeMs: time,
-    atime: new Date(time),
-    mtime: new Date(time),
-    ctime: new Date(changed),
-    birthtime: new Date(time),
-    ...kindOf(inode),
-  };
+  return new SimulatedStats(inode);
 }
 
 export function bigStatsOf(inode: Inode): BigIntStats {
-  const { dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atime, mtime, ctime, birthtime } =
-    statsOf(inode);
-  const modified = BigInt(Math.floor(inode.modifiedAt));
-  const changed = BigInt(Math.floor(inode.changedAt));
-  const precise = (ms: number): bigint => BigInt(Math.round(ms * 1e6));
-  return {
-    ...{ dev: BigInt(dev), ino: BigInt(ino), mode: BigInt(mode), nlink: BigInt(nlink) },
-    ...{ uid: BigInt(uid), gid: BigInt(gid), rdev: BigInt(rdev), size: BigInt(size) },
-    ...{ blksize: BigInt(blksize), blocks: BigInt(blocks), atime, mtime, ctime, birthtime },
-    ...{ atimeMs: modified, mtimeMs: modified, ctimeMs: changed, birthtimeMs: modified },
-    ...{ atimeNs: precise(inode.modifiedAt), mtimeNs: precise(inode.modifiedAt) },
-    ...{ ctimeNs: precise(inode.changedAt), birthtimeNs: precise(inode.modifiedAt) },
-    ...kindOf(inode),
-  };
+  return new SimulatedBigStats(inode);
 }
 
-function kindOf(inode: Inode) {
-  const { type } = inode;
-  const isSocket = type === "file" && inode.isSocket === true;
-  return {
-    isFile: () => type === "file" && !isSocket,
-    isDirectory: () => type === "directory",
-    isSymbolicLink: () => type === "link",
-    isBlockDevice: () => false,
-    isCharacterDevice: () => false,
-    isFIFO: () => false,
-    isSocket: () => isSocket,
-  };
+/** What it is, as Node tells it. */
+class Kind {
+  readonly #type: keyof typeof typeBits;
+
+  constructor(inode: Inode) {
+    this.#type = typeOf(inode);
+  }
+
+  isFile(): boolean {
+    return this.#type === "file";
+  }
+
+  isDirectory(): boolean {
+    return this.#type === "directory";
+  }
+
+  isSymbolicLink(): boolean {
+    return this.#type === "link";
+  }
+
+  isSocket(): boolean {
+    return this.#type === "socket";
+  }
+
+  isBlockDevice(): boolean {
+    return false;
+  }
+
+  isCharacterDevice(): boolean {
+    return false;
+  }
+
+  isFIFO(): boolean {
+    return false;
+  }
 }
 
-export function entryOf(name: string, inode: Inode, parent: string): Dirent {
-  return { name, path: parent, parentPath: parent, ...kindOf(inode) };
+class SimulatedStats extends Kind implements Stats {
+  readonly nlink = 1;
+  readonly rdev = 0;
+  readonly blksize = 4096;
+  readonly dev: number;
+  readonly ino: number;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly size: number;
+  readonly blocks: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+
+  constructor(inode: Inode) {
+    super(inode);
+    this.dev = inode.fileSystem.device;
+    this.ino = inode.number;
+    this.mode = modeBitsOf(inode);
+    this.uid = inode.uid;
+    this.gid = inode.gid;
+    this.size = sizeOf(inode);
+    this.blocks = Math.ceil(this.size / 512);
+    this.mtimeMs = inode.modifiedAt;
+    this.ctimeMs = inode.changedAt;
+  }
+
+  get atimeMs(): number {
+    return this.mtimeMs;
+  }
+
+  get birthtimeMs(): number {
+    return this.mtimeMs;
+  }
+
+  get atime(): Date {
+    return new Date(this.mtimeMs);
+  }
+
+  get mtime(): Date {
+    return new Date(this.mtimeMs);
+  }
+
+  get ctime(): Date {
+    return new Date(this.ctimeMs);
+  }
+
+  get birthtime(): Date {
+    return new Date(this.mtimeMs);
+  }
+}
+
+class SimulatedBigStats extends Kind implements BigIntStats {
+  readonly nlink = 1n;
+  readonly rdev = 0n;
+  readonly blksize = 4096n;
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly mode: bigint;
+  readonly uid: bigint;
+  readonly gid: bigint;
+  readonly size: bigint;
+  readonly #modifiedAt: number;
+  readonly #changedAt: number;
+
+  constructor(inode: Inode) {
+    super(inode);
+    this.dev = BigInt(inode.fileSystem.device);
+    this.ino = BigInt(inode.number);
+    this.mode = BigInt(modeBitsOf(inode));
+    this.uid = BigInt(inode.uid);
+    this.gid = BigInt(inode.gid);
+    this.size = BigInt(sizeOf(inode));
+    this.#modifiedAt = inode.modifiedAt;
+    this.#changedAt = inode.changedAt;
+  }
+
+  get blocks(): bigint {
+    return (this.size + 511n) / 512n;
+  }
+
+  get mtimeMs(): bigint {
+    return BigInt(Math.floor(this.#modifiedAt));
+  }
+
+  get ctimeMs(): bigint {
+    return BigInt(Math.floor(this.#changedAt));
+  }
+
+  get atimeMs(): bigint {
+    return this.mtimeMs;
+  }
+
+  get birthtimeMs(): bigint {
+    return this.mtimeMs;
+  }
+
+  get mtimeNs(): bigint {
+    return BigInt(Math.round(this.#modifiedAt * 1e6));
+  }
+
+  get ctimeNs(): bigint {
+    return BigInt(Math.round(this.#changedAt * 1e6));
+  }
+
+  get atimeNs(): bigint {
+    return this.mtimeNs;
+  }
+
+  get birthtimeNs(): bigint {
+    return this.mtimeNs;
+  }
+
+  get mtime(): Date {
+    return new Date(this.#modifiedAt);
+  }
+
+  get ctime(): Date {
+    return new Date(this.#changedAt);
+  }
+
+  get atime(): Date {
+    return this.mtime;
+  }
+
+  get birthtime(): Date {
+    return this.mtime;
+  }
+}
+
+function typeOf(inode: Inode): keyof typeof typeBits {
+  return inode.type === "file" && inode.isSocket === true ? "socket" : inode.type;
+}
+
+function modeBitsOf(inode: Inode): number {
+  return typeBits[typeOf(inode)] | (inode.mode & 0o7777);
+}
+
+function sizeOf(inode: Inode): number {
+  if (inode.type === "directory") return 4096;
+  return inode.type === "file" ? inode.data.length : inode.target.length;
+}
+
+export class Entry<Name> extends Kind {
+  readonly name: Name;
+  readonly path: string;
+  readonly parentPath: string;
+
+  constructor(name: Name, inode: Inode, parent: string) {
+    super(inode);
+    this.name = name;
+    this.path = parent;
+    this.parentPath = parent;
+  }
+}
+
+export function entryOf<Name extends string | Buffer>(name: Name, inode: Inode, parent: string): Entry<Name> {
+  return new Entry(name, inode, parent);
 }
 
 export function readFileNow(path: PathLike): Buffer {

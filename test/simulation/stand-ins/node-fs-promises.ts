@@ -254,8 +254,7 @@ export function readdir(
     return names.map((name) => {
       const child = inode.entries.get(name);
       if (child === undefined) throw new FileError("ENOENT", "scandir", text(path));
-      const entry = entryOf(name, child, text(path));
-      return asBuffers ? { ...entry, name: Buffer.from(name) } : entry;
+      return entryOf(asBuffers ? Buffer.from(name) : name, child, text(path));
     });
   });
 }

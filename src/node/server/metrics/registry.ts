@@ -91,7 +91,9 @@ abstract class Family<Name extends string> {
   }
 
   protected keyOf(labels: LabelsOf<Name>): string {
-    return this.isPlain ? "" : `{${this.#labels.map((name) => labelPair(name, labels[name])).join(",")}}`;
+    let pairs = "";
+    for (const name of this.#labels) pairs += `${pairs === "" ? "" : ","}${labelPair(name, labels[name])}`;
+    return pairs === "" ? "" : `{${pairs}}`;
   }
 
   protected head(text: MetricText): void {

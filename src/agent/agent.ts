@@ -7,6 +7,7 @@ import type { AgentParts } from "./build-agent.ts";
 import { openPodResources } from "./build-pod-resources.ts";
 import { mayChangeHost } from "./host-settings.ts";
 import type { AgentInputs } from "./inputs.ts";
+import { memoryMayReachDisk, oldCgroups } from "./node-warnings.ts";
 import { keepSystemCgroups } from "./system-cgroups.ts";
 
 /** One step of the start; the order matters, since an error at one hides what comes after. */
@@ -111,16 +112,19 @@ export class Agent {
   }
 
   async #check(): Promise<void> {
-    const { config, host } = this.parts.base;
-    checkSwap(config.kubelet.failSwapOn, await host.swaps());
+    const { base, events } = this.parts;
+    const swaps = await base.host.swaps();
+    checkSwap(base.config.kubelet.failSwapOn, swaps);
+    if (swaps.length > 0 && !(await base.host.canMountWithoutSwap())) events.node(memoryMayReachDisk);
   }
 
   async #showIdentity(): Promise<void> {
-    const { config, host, log, metrics } = this.parts.base;
+    const { base, events } = this.parts;
+    const { config, host, log, metrics } = base;
     const { machine, cgroups } = host.facts;
     log.info("Node identified", { nodeName: config.nodeName, bootId: machine.bootId, cgroupVersion: cgroups.version });
     showIdentity(metrics.figures, config, machine, cgroups.version);
-    if (cgroups.version === 1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+    if (cgroups.version === 1) events.node(oldCgroups);
   }
 
   async #prepareDirectories(): Promise<void> {

@@ -77,7 +77,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const runtimeHandlerOf = runtimeHandlers(cluster?.runtimeClasses);
   const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
   const placed = buildPlacement(base, { context: node.context, sight, devices });
-  const cgroups = buildCgroups(base, node.context, { sight, ...placed });
+  const cgroups = buildCgroups(base, node.context, { sight, events, ...placed });
   const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
   const volumes = buildVolumes(base, { context: node.context, recordEvent: events.pod, membership });
   cluster?.known.onChange(base.wakes.decisions.tell);

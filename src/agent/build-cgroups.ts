@@ -1,3 +1,4 @@
+import type { Recorders } from "../connections/kube/index.ts";
 import { qosReservedPercent } from "../ground/config/index.ts";
 import { uidOf } from "../ground/model/index.ts";
 import {
@@ -16,7 +17,7 @@ import { shareOf } from "./node-share.ts";
 export function buildCgroups(
   base: Foundation,
   context: NodeContext,
-  { sight, placement }: { readonly sight: PodSight; readonly placement: Placement },
+  { sight, placement, events }: { readonly sight: PodSight; readonly placement: Placement; readonly events: Recorders },
 ): NodeCgroups {
   const { config, host, clock, log, process, scope } = base;
   const { kubelet } = config;
@@ -49,6 +50,7 @@ export function buildCgroups(
         return hasWhatWasPromised(pod, sight.observer.latest(uid), sight.actuations.givenTo(uid));
       },
       hasExclusiveCpus: (pod) => placement.hasExclusiveCpus(uidOf(pod)),
+      recordNodeEvent: events.node,
       podsToKeep: sight.podsToKeep,
     },
   );

@@ -78,6 +78,8 @@ export interface Host {
   readonly readTopology: () => Promise<MachineTopology>;
   /** Devices and files that the machine swaps to. */
   readonly swaps: () => Promise<readonly string[]>;
+  /** Whether volumes in memory can be kept from being swapped out. */
+  readonly canMountWithoutSwap: () => Promise<boolean>;
   /** Waits for the lock file, if there is one, and keeps it for the life of the process. */
   readonly holdLock: (config: AgentConfig, ports: LockPorts) => Promise<void>;
   /** Claims the root directory for this process alone, and makes what lies below it. */

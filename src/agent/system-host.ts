@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import {
+  canMountWithoutSwap,
   cgroupReader,
   claimDirectory,
   containerLogsDir,
@@ -67,6 +68,7 @@ export async function systemHost(): Promise<Host> {
     facts,
     readTopology: () => readTopology(),
     swaps: readSwaps,
+    canMountWithoutSwap: () => canMountWithoutSwap(facts.machine.kernelVersion),
     holdLock: ({ flags }, ports) => holdLockFile(flags, ports),
     async prepareDirectories({ kubelet, gates }, rootDir, log) {
       await ensureDirectory(rootDir, 0o750);

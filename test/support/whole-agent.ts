@@ -36,6 +36,8 @@ export interface WholeAgentOptions {
   readonly config?: string;
   /** An agent that is gone: this one finds its directory, its runtime and its API server. */
   readonly after?: WholeAgent;
+  /** What the machine swaps to. */
+  readonly swaps?: readonly string[];
   /** Called at the begin of each stage that touches the machine. */
   readonly onHost?: (what: string) => Promise<void> | void;
 }
@@ -208,7 +210,7 @@ export class WholeAgent implements AsyncDisposable {
     };
   }
 
-  #host({ onHost = () => {} }: WholeAgentOptions): Host {
+  #host({ onHost = () => {}, swaps = [] }: WholeAgentOptions): Host {
     const facts = new TestFacts();
     // As many as the made-up topology has.
     const machine = { ...facts.machine, cpus: { logical: 16, physicalCores: 8, sockets: 2 } };
@@ -227,8 +229,9 @@ export class WholeAgent implements AsyncDisposable {
       readTopology: async () => machineA,
       swaps: async () => {
         await onHost("swaps");
-        return [];
+        return swaps;
       },
+      canMountWithoutSwap: async () => false,
       holdLock: async () => onHost("holdLock"),
       prepareDirectories: async () => {
         await onHost("prepareDirectories");

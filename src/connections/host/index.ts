@@ -32,6 +32,7 @@ export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";
 export { RemovedNames } from "./removed-names.ts";
 export { isAppArmorEnabled, isSelinuxEnabled } from "./security.ts";
 export { checkSwap } from "./swap.ts";
+export { canMountWithoutSwap } from "./swapless-memory.ts";
 export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { findSystemd } from "./systemd/find.ts";
 export type { UnitProperty } from "./systemd/manager.ts";

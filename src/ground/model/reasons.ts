@@ -113,4 +113,8 @@ type NodeEventReason =
   | "Rebooted"
   | "Shutdown"
   | "Starting"
-  | "SystemOOM";
+  | "SystemOOM"
+  | "CgroupV1"
+  | "PossibleMemoryBackedVolumesOnDisk"
+  | "NodeAllocatableEnforced"
+  | "FailedNodeAllocatableEnforcement";

@@ -7,7 +7,7 @@ import {
   type TaskScope,
   untilAborted,
 } from "../../ground/base/index.ts";
-import type { CgroupNaming, IdentifiedPod, PodUid } from "../../ground/model/index.ts";
+import type { CgroupNaming, IdentifiedPod, PodUid, RecordNodeEvent } from "../../ground/model/index.ts";
 import type { CgroupDriver } from "./cgroup-driver.ts";
 import type { CgroupFiles } from "./cgroup-files.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
@@ -38,6 +38,7 @@ export interface NodeCgroupPorts {
   readonly isSettled: (pod: IdentifiedPod) => boolean;
   /** Whether a container of the pod owns CPUs and needs no quota. */
   readonly hasExclusiveCpus: (pod: IdentifiedPod) => boolean;
+  readonly recordNodeEvent: RecordNodeEvent;
   /** Every pod there is any sign of; undefined while that cannot be told. */
   readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
 }
@@ -67,7 +68,9 @@ export class NodeCgroups {
   readonly #ports: NodeCgroupPorts;
   readonly #healer: KeyedWorkers<"all">;
   #made: MadeCgroups | undefined;
+  /** Why all pods together could not be limited when last tried; undefined: they were. */
   #lastProblem: string | undefined;
+  #isEnforced = false;
 
   constructor(
     scope: TaskScope,
@@ -99,7 +102,7 @@ export class NodeCgroups {
     }
     await this.#limitAllPods();
     try {
-      await limitReserved(driven.tree, naming, this.#share);
+      await limitReserved(driven.tree, naming, this.#share, this.#ports.recordNodeEvent);
     } catch (error) {
       if (driven.tree === byHand) throw error;
       log.error("Could not limit the resources reserved for the system; trying again later", error);
@@ -157,15 +160,22 @@ export class NodeCgroups {
 
   async #limitAllPods(): Promise<void> {
     const { tree, naming } = this.#ready();
+    const { recordNodeEvent } = this.#ports;
     try {
       await limitPods(tree, naming, this.#share);
+      const message = "Updated Node Allocatable limit across pods";
+      if (!this.#isEnforced) recordNodeEvent({ type: "Normal", reason: "NodeAllocatableEnforced", message });
+      this.#isEnforced = true;
       this.#lastProblem = undefined;
     } catch (error) {
       // Pods that already use more than the new limit must not keep the agent from managing them.
-      const { log } = this.#ports;
-      if (messageOf(error) !== this.#lastProblem)
-        log.error("Could not limit the resources of all pods together", error);
-      this.#lastProblem = messageOf(error);
+      const problem = messageOf(error);
+      if (problem !== this.#lastProblem) {
+        const message = `Failed to update Node Allocatable Limits ["kubepods"]: ${problem}`;
+        recordNodeEvent({ type: "Warning", reason: "FailedNodeAllocatableEnforcement", message });
+      }
+      this.#isEnforced = false;
+      this.#lastProblem = problem;
     }
   }
 

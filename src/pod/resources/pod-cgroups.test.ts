@@ -7,6 +7,7 @@ import {
   type CgroupNaming,
   type IdentifiedPod,
   type PodUid,
+  type RecordNodeEvent,
   type ResourceRequirements,
 } from "../../ground/model/index.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
@@ -717,13 +718,19 @@ test("the node's share for all pods", async () => {
 
 test("reserved cgroups are limited but never made", async () => {
   const { kernel, tree } = node();
-  await assert.rejects(limitReserved(tree, naming, share), {
-    name: "CgroupError",
-    message: "Cannot limit cgroup /system: it does not exist; system-reserved needs it made beforehand",
-  });
+  const said: string[] = [];
+  const tell: RecordNodeEvent = ({ type, reason, message }) => void said.push(`${type} ${reason} ${message}`);
+  const problem = "Cannot limit cgroup /system: it does not exist; system-reserved needs it made beforehand";
+  await assert.rejects(limitReserved(tree, naming, share, tell), { name: "CgroupError", message: problem });
+  const failed = "Warning FailedNodeAllocatableEnforcement Failed to enforce System Reserved Cgroup Limits on";
+  assert.deepEqual(said.splice(0), [`${failed} "/system": ${problem}`]);
   await tree.create("/system");
   await tree.create("/kube");
-  await limitReserved(tree, naming, share);
+  await limitReserved(tree, naming, share, tell);
+  assert.deepEqual(said, [
+    "Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
+    "Normal NodeAllocatableEnforced Updated limits on kube reserved cgroup /kube",
+  ]);
   assert.deepEqual(kernel.report(), [
     "/kube/cpu.weight: 20",
     "/system/cpu.weight: 39",

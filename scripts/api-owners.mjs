@@ -7,6 +7,7 @@ import { join, sep } from "node:path";
 export const apiOwners = [
   { objects: ["nodes"], verbs: ["create", "patch"], owner: "node/object" },
   { objects: ["csiNodes"], verbs: ["create", "update"], owner: "node/object/csi-node" },
+  { objects: ["resourceSlices"], verbs: ["deleteCollection"], owner: "node/object/resource-slices.ts" },
   { objects: ["leases"], verbs: ["create", "update"], owner: "node/object/heartbeat" },
   { objects: ["pods"], verbs: ["create"], owner: "pod/registry/mirror-pods.ts" },
   { objects: ["pods"], verbs: ["patch", "delete"], owner: "pod/status" },
@@ -17,7 +18,7 @@ export const apiOwners = [
   { objects: ["tokenReviews", "subjectAccessReviews"], verbs: ["create"], owner: "node/server/auth" },
 ];
 
-const verbs = "create|update|patch|delete";
+const verbs = "create|update|patch|delete|deleteCollection";
 /** A call with a resource of the table, or with a variable that holds one. */
 const writePattern = new RegExp(
   `\\.(${verbs})\\(\\s*(?:resources\\.(\\w+)|(?<=client\\.(?:${verbs})\\(\\s*)(\\w+)),`,

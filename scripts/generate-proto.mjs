@@ -27,7 +27,7 @@ const targets = [
   { protos: "src/connections/cri/proto", paths: ["health.proto"], out: "src/pod/probes/gen" },
   {
     protos: "src/connections/plugins/proto",
-    paths: ["registration.proto", "csi.proto", "device-plugin.proto"],
+    paths: ["registration.proto", "csi.proto", "device-plugin.proto", "dra.proto", "dra-health.proto"],
     out: "src/connections/plugins/gen",
   },
   {

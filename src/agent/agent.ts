@@ -161,7 +161,7 @@ export class Agent {
   /** Sources, workers and what they drive, in the order in which they need each other. */
   async #startPods(): Promise<void> {
     const { base, cluster, node, sources, images, devices, registration, placed, cgroups, volumes } = this.parts;
-    const { engine, member, shutdown, memory, upkeep, sight } = this.parts;
+    const { claims, engine, member, shutdown, memory, upkeep, sight } = this.parts;
     const { scope, log, ending } = base;
     await cluster?.start(scope);
     await node.start();
@@ -171,11 +171,12 @@ export class Agent {
     await cgroups.start(scope);
     await volumes.start(scope);
     await devices.start(scope);
+    await claims?.start(scope);
     scope.spawn("plugin registration", (signal) => registration.run(signal));
     // No pod is started on a machine that is being turned off.
     await shutdown.start(scope);
     scope.spawn("out of memory", (signal) => memory.run(signal));
-    await openPodResources(base, { devices, placed, sight });
+    await openPodResources(base, { devices, claims, placed, sight });
     engine.start(scope);
     scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
     if (placed.placement.pinsCpus) scope.spawn("CPUs of containers", (signal) => placed.cpusets.run(signal));

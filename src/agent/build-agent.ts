@@ -2,7 +2,7 @@ import { ContainerHints } from "../connections/cri/index.ts";
 import { eventsTo, type Recorders } from "../connections/kube/index.ts";
 import type { PluginRegistration } from "../connections/plugins/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
-import type { PodUid } from "../ground/model/index.ts";
+import { type PodUid, uidOf } from "../ground/model/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
 import type { OomWatch } from "../node/oom/index.ts";
 import { LazyStatistics, type NodeApiPorts, noReviews } from "../node/server/index.ts";
@@ -14,6 +14,7 @@ import { crashBackoffOf, startSlotsFor } from "../pod/workers/index.ts";
 import { Agent } from "./agent.ts";
 import { buildAdmission } from "./build-admission.ts";
 import { buildCgroups } from "./build-cgroups.ts";
+import { buildClaims, type ClaimParts } from "./build-claims.ts";
 import type { Cluster } from "./build-cluster.ts";
 import { buildDevices, type DeviceParts } from "./build-devices.ts";
 import { buildDryRuns } from "./build-dry-runs.ts";
@@ -32,6 +33,7 @@ import { buildUpkeep, type Upkeep } from "./build-upkeep.ts";
 import { buildVolumes, type VolumeParts } from "./build-volumes.ts";
 import { type Foundation, layFoundation } from "./foundation.ts";
 import type { AgentInputs, ClusterInputs } from "./inputs.ts";
+import type { PodEngineParts } from "./pod-engine-parts.ts";
 
 /** Every part of the agent. Each exists when the next is built from it; none has begun to work. */
 export interface AgentParts {
@@ -39,6 +41,8 @@ export interface AgentParts {
   readonly events: Recorders;
   readonly cluster: Cluster | undefined;
   readonly devices: DeviceParts;
+  /** Undefined: there are no resource claims on this node. */
+  readonly claims: ClaimParts | undefined;
   readonly registration: PluginRegistration;
   readonly node: NodeParts;
   readonly sources: ManifestSources;
@@ -80,6 +84,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const cgroups = buildCgroups(base, node.context, { sight, events, ...placed });
   const membership = cluster && inputs.cluster && { cluster, code: inputs.cluster.parts };
   const volumes = buildVolumes(base, { context: node.context, recordEvent: events.pod, membership });
+  const claims = buildClaims(base, { membership, holds: (uid) => sight.holds(uid) });
   cluster?.known.onChange(base.wakes.decisions.tell);
   const progress = shutdownProgress(base);
   const engine = buildPodEngine({
@@ -100,8 +105,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
       sight,
       isShuttingDown: () => progress.isUnderWay,
     }),
-    deviceHealth: showsDeviceHealth(base) ? (uid, name) => devices.manager.healthOf(uid, name) : undefined,
-    devicesFor: (pod, container, signal) => devices.manager.grantsFor(pod, container, signal),
+    ...deviceUse(base, devices, claims),
     hostIPs: () => node.ips.current,
     readHostDns: node.readHostDns,
     legacyLogDir: base.host.containerLogsDir,
@@ -115,15 +119,16 @@ export function buildAgent(inputs: AgentInputs): Agent {
       cgroups.wake();
       placed.cpusets.soon();
       devices.manager.retain((uid) => sight.holds(uid));
+      claims?.podsKnown();
     },
     settings: engineSettings(base),
     resizeSettings: resizeSettings(base, node),
   });
   const memory = followOom(base, { oom, sight, events, context: node.context });
-  const handlers = { CSIPlugin: volumes.csiDrivers, DevicePlugin: devices.plugins };
+  const handlers = { CSIPlugin: volumes.csiDrivers, DevicePlugin: devices.plugins, DRAPlugin: claims?.drivers };
   const registration = buildPluginRegistration(base, handlers);
   const known = { base, events, cluster, node, sources, sight, images };
-  const built = { ...known, devices, registration, placed, cgroups, volumes, engine, memory };
+  const built = { ...known, devices, claims, registration, placed, cgroups, volumes, engine, memory };
   const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress });
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
@@ -164,8 +169,24 @@ function buildSight(base: Foundation, { mux }: ManifestSources, oom: OomWatch) {
   return { hints, sight };
 }
 
-function showsDeviceHealth({ config }: Foundation): boolean {
-  return config.gates.enabled("ResourceHealthStatus");
+/** What pods have of devices, be they from plugins or from claims. */
+function deviceUse(
+  { config }: Foundation,
+  { manager }: DeviceParts,
+  claims: ClaimParts | undefined,
+): Pick<PodEngineParts, "claims" | "deviceHealth" | "devicesFor"> {
+  const showsHealth = config.gates.enabled("ResourceHealthStatus");
+  return {
+    claims: claims?.manager,
+    deviceHealth: showsHealth
+      ? (pod, name) => [...manager.healthOf(uidOf(pod), name), ...(claims?.healthOf(pod, name) ?? [])]
+      : undefined,
+    async devicesFor(pod, container, signal) {
+      const ofClaims = claims?.manager.cdiDevicesFor(pod, container) ?? [];
+      const grants = await manager.grantsFor(pod, container, signal);
+      return ofClaims.length === 0 ? grants : { ...grants, cdiDevices: [...ofClaims, ...grants.cdiDevices] };
+    },
+  };
 }
 
 function engineSettings({ config, host }: Foundation) {
@@ -264,7 +285,10 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
     facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
     logVerbosity: process.logControl,
     plans: { shutdown: () => parts.shutdown.report() },
-    resources: () => parts.placed.report(engine.views.pods()),
+    resources: async () => {
+      const pods = engine.views.pods();
+      return { ...(await parts.placed.report(pods)), claims: parts.claims?.report(pods) ?? [] };
+    },
     clock,
     log: base.log.named("server"),
   };

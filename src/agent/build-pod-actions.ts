@@ -63,7 +63,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     ledger,
     recordEvent: recordPodEvent,
     volumes,
-    cgroups: measuredCgroups(parts),
+    ...{ cgroups: measuredCgroups(parts), claims: parts.claims },
     removeFromRuntime: podRemoval({ runtime, observer, removal, podLogsDir: context.podLogsDir }),
     forgetCheckpoint: (uid) => checkpoints.forget(uid),
     onGone: parts.wakes.gone.tell,

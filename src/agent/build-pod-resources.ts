@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { untilAborted } from "../ground/base/index.ts";
 import { isMirrorPod } from "../ground/model/index.ts";
 import type { PodResourcesPorts } from "../node/server/index.ts";
+import type { ClaimParts } from "./build-claims.ts";
 import type { DeviceParts } from "./build-devices.ts";
 import type { PlacementParts } from "./build-placement.ts";
 import type { PodSight } from "./build-pod-sight.ts";
@@ -10,7 +11,12 @@ import type { Foundation } from "./foundation.ts";
 /** Opens the socket at which others ask who has which devices, CPUs and memory. Rejects where it can't. */
 export async function openPodResources(
   { host, config, rootDir, clock, metrics, scope }: Foundation,
-  parts: { readonly devices: DeviceParts; readonly placed: PlacementParts; readonly sight: PodSight },
+  parts: {
+    readonly devices: DeviceParts;
+    readonly claims: ClaimParts | undefined;
+    readonly placed: PlacementParts;
+    readonly sight: PodSight;
+  },
 ): Promise<void> {
   const { gates } = config;
   const settings = {
@@ -29,6 +35,7 @@ export async function openPodResources(
 
 function shown({
   devices: { manager },
+  claims,
   placed: { placement },
   sight,
 }: Parameters<typeof openPodResources>[1]): Omit<PodResourcesPorts, "onRequest" | "onGetFailed"> {
@@ -39,7 +46,7 @@ function shown({
       [...(manager.state.get(uid)?.get(container) ?? [])].map(([resource, { byNode }]) => ({ resource, byNode })),
     cpusOf: (uid, container) => [...(placement.given?.cpus?.given.of(uid, container) ?? [])],
     memoryOf: (uid, container) => placement.given?.memory?.state.blocks.get(uid)?.get(container) ?? [],
-    claimsOf: () => [],
+    claimsOf: (pod, container) => claims?.shownTo(pod, container) ?? [],
     allocatable() {
       const { cpus, memory } = placement.given ?? {};
       return {

@@ -6,6 +6,7 @@ import { kubeReviews } from "../node/server/index.ts";
 import { buildApiPods } from "./build-api-pods.ts";
 import { buildCluster } from "./build-cluster.ts";
 import { buildNode } from "./build-node.ts";
+import { buildResourceSlices } from "./build-resource-slices.ts";
 import { buildServingCertificate } from "./build-serving-certificate.ts";
 import { buildStorage } from "./build-storage.ts";
 import type { ClusterInputs } from "./inputs.ts";
@@ -15,6 +16,7 @@ const parts = {
   buildNode,
   buildApiPods,
   buildStorage,
+  buildResourceSlices,
   buildServingCertificate,
   kubeReviews,
 };

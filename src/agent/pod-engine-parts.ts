@@ -43,6 +43,7 @@ export interface PodEngineParts
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
   readonly deviceHealth?: WorkerPorts["deviceHealth"];
+  readonly claims?: PodSetupPorts["claims"];
   /** Every source has spoken, and no pod that runs here waits to be taken over any more. */
   readonly onPodsKnown: () => void;
   readonly settings: {

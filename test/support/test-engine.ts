@@ -35,6 +35,10 @@ export interface TestEngineOptions {
   /** Another source, which never says anything. */
   readonly awaited?: PodSource;
   readonly handlers?: readonly AdmissionHandler[];
+  /** Resource claims; made anew for each life. */
+  readonly claims?: (
+    parts: Pick<PodEngineParts, "scope" | "clock" | "ledger" | "wakes"> & { readonly rootDir: string },
+  ) => PodEngineParts["claims"];
   /** What containers get of devices. */
   readonly devicesFor?: PodEngineParts["devicesFor"];
   /** Stands between the runtime's hints and the engine. */
@@ -266,6 +270,7 @@ export class TestEngine implements AsyncDisposable {
       onReady: wakes.pod.tell,
     });
     const engine = buildPodEngine({
+      claims: this.#options.claims?.({ scope, clock, ledger, wakes, rootDir }),
       devicesFor: this.#options.devicesFor ?? (async () => noDeviceGrants),
       clock,
       log: silentLogger,

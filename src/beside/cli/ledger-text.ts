@@ -92,6 +92,7 @@ const shares: readonly { readonly name: string; readonly steps: readonly string[
   { name: "containers (runtime)", steps: ["create", "start"] },
   { name: "hooks", steps: ["hook"] },
   { name: "volumes and cgroup", steps: ["volumes", "cgroup"] },
+  { name: "resource claims", steps: ["claims"] },
 ];
 
 const allSteps: readonly string[] = shares.flatMap(({ steps }) => steps);

@@ -5,7 +5,7 @@ import { askAgent, rootDirUsage } from "./running-agent.ts";
 
 const usage = `usage: nodelet resources [-o text|json] [--root-dir DIR]
 Says which CPUs and which memory every NUMA node of this machine has and which devices its plugins offer, who has them
-alone, and why.
+alone, and why; and which resource claims pods use.
   -o, --output     text for people (default), or json
 ${rootDirUsage}`;
 

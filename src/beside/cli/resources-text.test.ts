@@ -50,6 +50,35 @@ gone           main       shared  any                the pod is not known any mo
   );
 });
 
+test("which claims pods use", () => {
+  const text = resourcesText({
+    cpuManagerPolicy: "none",
+    memoryManagerPolicy: "None",
+    topologyManagerPolicy: "none",
+    topologyManagerScope: "container",
+    nodes: [],
+    containers: [],
+    claims: [
+      {
+        namespace: "default",
+        name: "gpus",
+        pods: ["default/a", "b-uid"],
+        drivers: [
+          { driver: "gpu.example.com", isRegistered: true, devices: [{ pool: "node-1", device: "gpu-0" }] },
+          { driver: "nic.example.com", isRegistered: false, devices: [] },
+        ],
+      },
+    ],
+  });
+  assert.equal(
+    text.slice(text.indexOf("CLAIM")),
+    `CLAIM         PODS              DRIVER                            DEVICES
+default/gpus  default/a, b-uid  gpu.example.com                   node-1/gpu-0
+default/gpus  default/a, b-uid  nic.example.com (not registered)  not prepared
+`,
+  );
+});
+
 test("a node without policies", () => {
   const text = resourcesText({
     cpuManagerPolicy: "none",

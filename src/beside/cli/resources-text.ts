@@ -27,6 +27,17 @@ export interface ResourcesAnswer {
   }[];
   /** Missing in the answer of an older agent. */
   readonly devices?: readonly DevicesOfResource[];
+  /** Resource claims that pods use. */
+  readonly claims?: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly pods: readonly string[];
+    readonly drivers: readonly {
+      readonly driver: string;
+      readonly isRegistered: boolean;
+      readonly devices: readonly { readonly pool: string; readonly device: string }[];
+    }[];
+  }[];
 }
 
 interface DevicesOfResource {
@@ -65,6 +76,7 @@ export function resourcesText(answer: ResourcesAnswer): string {
     ...containerTable(answer),
     "",
     ...(answer.devices ?? []).flatMap((devices) => [...deviceTable(devices), ""]),
+    ...claimTable(answer),
   ].join("\n");
 }
 
@@ -131,6 +143,19 @@ const longestId = 60;
 function shownId(id: string): string {
   const printable = /^[\x21-\x7e]+$/.test(id) ? id : JSON.stringify(id).replace(/[^\x20-\x7e]/g, "?");
   return printable.length <= longestId ? printable : `${printable.slice(0, longestId)}…`;
+}
+
+function claimTable({ claims = [] }: ResourcesAnswer): readonly string[] {
+  if (claims.length === 0) return [];
+  const rows = claims.flatMap(({ namespace, name, pods, drivers }) =>
+    drivers.map(({ driver, isRegistered, devices }) => [
+      `${namespace}/${name}`,
+      pods.join(", "),
+      isRegistered ? driver : `${driver} (not registered)`,
+      devices.map(({ pool, device }) => shownId(`${pool}/${device}`)).join(", ") || "not prepared",
+    ]),
+  );
+  return [...table([["CLAIM", "PODS", "DRIVER", "DEVICES"], ...rows]), ""];
 }
 
 function amount(bytes: number): string {

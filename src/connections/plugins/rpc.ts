@@ -77,6 +77,6 @@ export async function* watchPlugin<Method extends MethodDefinition>(
   }
 }
 
-function toPluginError(method: string, { code, message, cause }: GrpcError): PluginError {
+export function toPluginError(method: string, { code, message, cause }: GrpcError): PluginError {
   return new PluginError(method, code, message || messageOf(cause), cause);
 }

@@ -1,4 +1,4 @@
-import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { Client, connectivityState, credentials, Metadata } from "@grpc/grpc-js";
 import { onAbort } from "../base/index.ts";
 import { GrpcError, toGrpcError } from "./grpc-error.ts";
 
@@ -70,6 +70,24 @@ export class UnixChannel {
     this.#closed = true;
     for (const call of this.#active) call.cancel();
     this.#client.close();
+  }
+
+  /**
+   * Connects, and again whenever the connection ends; says whether somebody answers at the socket, first now and then
+   * when that changes, until the channel is closed.
+   */
+  watchPresence(onChange: (isThere: boolean) => void): void {
+    const channel = this.#client.getChannel();
+    let told: boolean | undefined;
+    const look = (): void => {
+      if (this.#closed) return;
+      const state = channel.getConnectivityState(true);
+      const isThere = state === connectivityState.READY;
+      if (isThere !== told) onChange(isThere);
+      told = isThere;
+      channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
+    };
+    look();
   }
 
   async unary<Method extends MethodDefinition>(

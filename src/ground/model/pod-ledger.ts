@@ -7,6 +7,7 @@ export type PodStep =
   | "admitted"
   | "cgroup"
   | "volumes"
+  | "claims"
   | "sandbox"
   | "pull"
   | "create"

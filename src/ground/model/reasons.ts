@@ -43,6 +43,8 @@ export type StartReason =
 export type RetryReason =
   | StartReason
   | "FailedMount"
+  | "FailedPrepareDynamicResources"
+  | "FailedUnprepareDynamicResources"
   | "NameInUse"
   | "NetworkNotReady"
   | "ResizeError"
@@ -67,7 +69,9 @@ export type EventReason =
   | "FailedMount"
   | "FailedPostStartHook"
   | "FailedPreStopHook"
+  | "FailedPrepareDynamicResources"
   | "FailedToRetrieveImagePullSecret"
+  | "FailedUnprepareDynamicResources"
   | "FailedValidation"
   | "FileSystemResizeFailed"
   | "FileSystemResizeSuccessful"

@@ -2,6 +2,7 @@
 import type { Clock } from "../../ground/base/index.ts";
 import type { Figures, HealthRegistry } from "../server/index.ts";
 import { delays } from "./buckets.ts";
+import { ClaimMetrics } from "./claim-metrics.ts";
 import { DeviceMetrics } from "./device-metrics.ts";
 import { ImageMetrics } from "./image-metrics.ts";
 import { KubeMetrics } from "./kube-metrics.ts";
@@ -30,6 +31,7 @@ export class AgentMetrics {
   readonly resizes: ResizeMetrics;
   readonly placement: PlacementMetrics;
   readonly devices: DeviceMetrics;
+  readonly claims: ClaimMetrics;
   readonly podResources: PodResourcesMetrics;
   readonly images: ImageMetrics;
   readonly probes: ProbeMetrics;
@@ -47,6 +49,7 @@ export class AgentMetrics {
     this.resizes = new ResizeMetrics(main);
     this.placement = new PlacementMetrics(main, () => clock.monotonic());
     this.devices = new DeviceMetrics(main);
+    this.claims = new ClaimMetrics(main);
     this.podResources = new PodResourcesMetrics(main);
     this.images = new ImageMetrics(main);
     this.probes = new ProbeMetrics(figures.probes, main);

@@ -6,5 +6,6 @@ export { KnownNode, type NodeKnowledge } from "./known-node.ts";
 export { OwnNode } from "./own-node.ts";
 export type { NetworkFacts, NodeFacts, RuntimeFacts } from "./ports.ts";
 export { newNode } from "./registration/node-object.ts";
+export { ResourceSlices } from "./resource-slices.ts";
 export { type NodeSettings, nodeSettingsOf } from "./settings.ts";
 export { systemNetwork } from "./system-facts.ts";

@@ -385,8 +385,8 @@ function askedBy(op: PodOperation, { spec }: IdentifiedPod): "decision" | "sync"
     case "DELETE":
       return "sync";
     case "RECONCILE":
-      // Somebody may have opened or closed a readiness gate; else a status is nothing to act upon.
-      return (spec.readinessGates ?? []).length === 0 ? "nothing" : "sync";
+      // Somebody may have opened or closed a readiness gate, or made a claim; else a status is nothing to act upon.
+      return [...(spec.readinessGates ?? []), ...(spec.resourceClaims ?? [])].length === 0 ? "nothing" : "sync";
     case "REMOVE":
       return "removal";
   }

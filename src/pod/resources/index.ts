@@ -4,6 +4,7 @@ export { memoryForPods } from "./allocatable-values.ts";
 export { Actuations, Allocations } from "./allocation/index.ts";
 export { type CgroupFiles, kernelCgroupFiles } from "./cgroup-files.ts";
 export { CgroupTree } from "./cgroup-tree.ts";
+export { ClaimError, ClaimHealth, ClaimManager, ClaimSweep, claimReport } from "./claims/index.ts";
 export { CpusetKeeper, type KeptContainer } from "./cpu/cpuset-keeper.ts";
 export { cpusetsInForce } from "./cpu/cpusets-in-force.ts";
 export { DeviceAdmission, DeviceManager, DeviceProvider, deviceReport } from "./devices/index.ts";

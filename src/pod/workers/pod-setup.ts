@@ -8,6 +8,7 @@ import {
   type RecordPodEvent,
   uidOf,
 } from "../../ground/model/index.ts";
+import { ClaimError } from "../resources/index.ts";
 import { type PodVolumes, removePodDirectory, VolumeError } from "../volumes/index.ts";
 import type { PodSetupPort } from "./ports.ts";
 
@@ -56,15 +57,52 @@ export class PodSetup implements PodSetupPort {
     ]);
   }
 
-  keep(pod: IdentifiedPod): void {
-    this.#ports.volumes.want(pod);
+  async prepareClaims(pod: IdentifiedPod, hasSandbox: boolean, signal: AbortSignal): Promise<void> {
+    const { claims, recordEvent } = this.#ports;
+    try {
+      await claims?.prepare(pod, hasSandbox, signal);
+    } catch (error) {
+      if (error instanceof ClaimError) {
+        const message = `Failed to prepare dynamic resources: ${messageOf(error)}`;
+        recordEvent(pod, { type: "Warning", reason: error.reason, message });
+      }
+      throw error;
+    }
   }
 
-  async release(uid: PodUid, _pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void> {
-    await this.#step(uid, "cleanup", async () => {
-      await this.#ports.volumes.unmount(uid, signal);
-      await this.#ports.cgroups.remove(uid, signal);
-    });
+  holdsClaims(uid: PodUid): boolean {
+    return this.#ports.claims?.holds(uid) ?? false;
+  }
+
+  keep(pod: IdentifiedPod): void {
+    this.#ports.volumes.want(pod);
+    this.#ports.claims?.keep(pod);
+  }
+
+  async release(uid: PodUid, pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void> {
+    // Neither waits for the other: a driver that is gone keeps no volume, and a volume that hangs keeps no device.
+    const results = await Promise.allSettled([
+      this.#step(uid, "cleanup", async () => {
+        await this.#ports.volumes.unmount(uid, signal);
+        await this.#ports.cgroups.remove(uid, signal);
+      }),
+      this.#releaseClaims(uid, pod, signal),
+    ]);
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #releaseClaims(uid: PodUid, pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void> {
+    const { claims, recordEvent } = this.#ports;
+    try {
+      await claims?.release(uid, signal);
+    } catch (error) {
+      if (error instanceof ClaimError && pod !== undefined) {
+        const message = `Failed to unprepare dynamic resources: ${messageOf(error)}`;
+        recordEvent(pod, { type: "Warning", reason: error.reason, message });
+      }
+      throw error;
+    }
   }
 
   async removeContent(uid: PodUid, signal: AbortSignal): Promise<void> {
@@ -101,6 +139,15 @@ export interface PodSetupPorts {
     ensure(pod: IdentifiedPod): Promise<void>;
     remove(uid: PodUid, signal: AbortSignal): Promise<void>;
   };
+  /** Undefined: there are no resource claims on this node. */
+  readonly claims?:
+    | {
+        prepare(pod: IdentifiedPod, hasSandbox: boolean, signal: AbortSignal): Promise<void>;
+        keep(pod: IdentifiedPod): void;
+        release(uid: PodUid, signal: AbortSignal): Promise<void>;
+        holds(uid: PodUid): boolean;
+      }
+    | undefined;
   /** Removes containers with their logs, then sandboxes. */
   readonly removeFromRuntime: (uid: PodUid, signal: AbortSignal) => Promise<void>;
   /** Resolves when nothing is written into the pod's directory any more. */

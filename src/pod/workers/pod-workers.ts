@@ -9,6 +9,7 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
+import { ClaimError } from "../resources/index.ts";
 import type { PendingResize } from "../status/index.ts";
 import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
@@ -307,12 +308,13 @@ export class PodWorkers {
       const at = Math.max(error.nextTryAt, this.#ports.clock.now() + soonMs);
       return { type: "retry", at, reason: "FailedMount", message };
     }
+    const at = this.#ports.clock.now() + errorBackoffMs(worker.failures);
+    if (error instanceof ClaimError) return { type: "retry", at, reason: error.reason, message };
     this.#ports.log.error("Pod sync failed, will be tried again", error, {
       pod: podOf(worker)?.metadata.name ?? worker.uid,
       namespace: podOf(worker)?.metadata.namespace ?? "",
       tries: worker.failures,
     });
-    const at = this.#ports.clock.now() + errorBackoffMs(worker.failures);
     return { type: "retry", at, reason: "SyncError", message };
   }
 

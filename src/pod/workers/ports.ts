@@ -35,7 +35,7 @@ export interface WorkerPorts {
   readonly setup: PodSetupPort;
   readonly resize: ResizePort;
   /** How the devices of a container are, where that is shown. */
-  readonly deviceHealth?: ((uid: PodUid, container: string) => readonly ResourceStatus[]) | undefined;
+  readonly deviceHealth?: ((pod: IdentifiedPod, container: string) => readonly ResourceStatus[]) | undefined;
   readonly checkpoints: PodCheckpointPort;
   readonly hashOf: (container: Container) => string;
   readonly node: () => StatusNode;
@@ -176,6 +176,10 @@ export interface KillerPort {
 /** What must be there before containers start, and be gone after the last one ended. */
 export interface PodSetupPort {
   prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+  /** Has the pod's resource claims made ready; may take long, and holds up nobody else. Rejects with ClaimError. */
+  prepareClaims(pod: IdentifiedPod, hasSandbox: boolean, signal: AbortSignal): Promise<void>;
+  /** Whether resource claims are not given back: until then, nobody is told that the pod has ended. */
+  holdsClaims(uid: PodUid): boolean;
   /** The pod runs, perhaps since an earlier run of the agent: what was prepared follows its present version. Never waits. */
   keep(pod: IdentifiedPod): void;
   release(uid: PodUid, pod: IdentifiedPod | undefined, signal: AbortSignal): Promise<void>;

@@ -55,7 +55,7 @@ export async function publishStatus(
       // What was said of an earlier version of the spec says nothing of this one.
       error: worker.resizeError?.generation === pod.metadata.generation ? worker.resizeError?.message : undefined,
     },
-    deviceHealth: (container) => ports.deviceHealth?.(uid, container) ?? [],
+    deviceHealth: (container) => ports.deviceHealth?.(pod, container) ?? [],
     tornDown: !isWanted,
     sandboxReady: isWanted && planSandbox(pod, observed).type === "keep",
   };
@@ -63,7 +63,7 @@ export async function publishStatus(
   const amended = amend(worker, computed, isWanted);
   const status = teardown === "final" ? finalPodStatus(input, amended) : amended;
   if (teardown === "starting" && isTerminalPhase(status.phase)) return status;
-  const shown = withheldWhileRunning(status, input);
+  const shown = ports.setup.holdsClaims(uid) || isRunning ? withheld(status, input) : status;
   const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
   // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
   await ports.checkpoints.save(uid, {
@@ -118,8 +118,9 @@ function amend({ state }: PodWorker, computed: PodStatus, isWanted: boolean): Po
   return { ...rest, phase: computed.phase };
 }
 
-function withheldWhileRunning(status: PodStatus, { observed, previous }: StatusInput): PodStatus {
-  if (!isTerminalPhase(status.phase) || !observed.containers.some(({ state }) => state === "running")) return status;
+/** Who reads that a pod has ended may give what it used to others. */
+function withheld(status: PodStatus, { previous }: StatusInput): PodStatus {
+  if (!isTerminalPhase(status.phase)) return status;
   const { reason: _reason, message: _message, ...rest } = status;
   const conditions = (status.conditions ?? []).filter(({ reason }) => reason !== "TerminationByKubelet");
   return {

@@ -75,6 +75,9 @@ export async function syncRunning(
     const message = "a sandbox was made for the pod a moment ago, and cannot be used";
     return { type: "retry", at: ports.clock.now() + waitMs, reason: "SandboxChanged", message };
   }
+  // Before it takes a slot: a driver may take its time, and pods that do not need it must not wait for it.
+  const hasSandbox = plan.sandbox.type !== "create";
+  if (!hasSandbox || startsAnything(plan)) await ports.setup.prepareClaims(pod, hasSandbox, signal);
   const act = async (): Promise<readonly ApplyFailure[]> => {
     if (!state.isPrepared) {
       await ports.setup.prepare(pod, signal);

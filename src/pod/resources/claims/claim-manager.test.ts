@@ -1,0 +1,451 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ClaimWorld, claimingPod, timedOut } from "../../../../test/support/claim-world.ts";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { seededRandom } from "../../../../test/support/seeded-random.ts";
+import type { ClaimAnswer } from "../../../connections/plugins/index.ts";
+import type { Container, IdentifiedPod, PodStatus, PodUid } from "../../../ground/model/index.ts";
+import { decodeClaimFile } from "./claim-file.ts";
+
+const gpu = "gpu.example.com";
+const nic = "nic.example.com";
+
+async function inWorld(run: (world: ClaimWorld) => Promise<void>): Promise<void> {
+  const world = new ClaimWorld(new FakeClock());
+  try {
+    await run(world);
+  } finally {
+    await world.stop();
+  }
+}
+
+const main = ({ spec }: IdentifiedPod): Container => spec.containers[0] as Container;
+
+function fromTemplate(
+  status: PodStatus | undefined,
+  claim: object = { resourceClaimTemplateName: "t" },
+): IdentifiedPod {
+  const pod = claimingPod("p", []);
+  const spec = { ...pod.spec, resourceClaims: [{ name: "c", ...claim }] };
+  return { ...pod, spec, ...(status === undefined ? {} : { status }) };
+}
+
+const made = (name: string | undefined): PodStatus => ({
+  resourceClaimStatuses: [{ name: "c", ...(name === undefined ? {} : { resourceClaimName: name }) }],
+});
+
+test("what a pod waits for is said in the kubelet's words, and nothing is noted", () =>
+  inWorld(async (world) => {
+    world.driver(gpu);
+    world.allocate("other", [gpu], ["q"]);
+    world.allocate("mine", [gpu, "away.example.com"], ["p"]);
+    world.allocate("free", [gpu], ["p"]);
+    world.claims.set("default/none", { metadata: { name: "none", uid: "n" }, spec: {} });
+    const cases: readonly (readonly [IdentifiedPod, string])[] = [
+      [fromTemplate(undefined), 'pod "default/p": ResourceClaim not created yet'],
+      [fromTemplate({ resourceClaimStatuses: [] }), 'pod "default/p": ResourceClaim not created yet'],
+      [fromTemplate(undefined, {}), 'pod "default/p", spec.resourceClaim "c": none of the supported fields are set'],
+      [fromTemplate(made("free")), "ResourceClaim default/free was not created for pod default/p (pod is not owner)"],
+      [claimingPod("p", ["lost"]), 'fetch ResourceClaim lost: resourceclaims.resource.k8s.io "lost" not found'],
+      [claimingPod("p", ["other"]), "pod p (p) is not allowed to use ResourceClaim other (uid-other)"],
+      [claimingPod("p", ["none"]), "ResourceClaim none: not allocated"],
+      [claimingPod("p", ["free", "mine"]), "DRA driver away.example.com is not registered"],
+    ];
+    for (const [pod, why] of cases) {
+      assert.equal(await world.prepare(pod), `prepare dynamic resources: ${why}`);
+      assert.equal(world.manager.holds("p" as PodUid), false);
+      assert.equal(await world.release("p"), "done");
+    }
+    assert.deepEqual(world.driver(gpu).asked, []);
+    // Whoever waits for a driver is woken when it comes.
+    world.driver("away.example.com");
+    assert.deepEqual(world.woken, ["p"]);
+    assert.equal(await world.prepare(fromTemplate(made(undefined))), "done", "the cluster made none: none is needed");
+  }));
+
+test("claims are prepared in one call for each driver, noted before and after, and given back by the last pod", () =>
+  inWorld(async (world) => {
+    const drivers = [world.driver(gpu), world.driver(nic)];
+    world.allocate("one", [gpu, nic], ["a", "b"]);
+    world.allocate("two", [gpu], ["a"]);
+    const [a, b] = [claimingPod("a", ["one", "two"]), claimingPod("b", ["one"])];
+    const work = world.manager.prepare(a, false, world.signal);
+    while (!world.file.isWriting) await Promise.resolve();
+    assert.deepEqual(drivers[0]?.asked, [], "nobody is asked before it is on disk");
+    assert.equal(await world.outcome(work), "done");
+    assert.deepEqual(drivers[0]?.asked, ["prepare one,two"]);
+    assert.deepEqual(drivers[1]?.asked, ["prepare one"]);
+    assert.equal(await world.prepare(b), "done");
+    assert.equal(await world.prepare(a), "done");
+    assert.equal(drivers[0]?.asked.length, 1, "what is prepared is not prepared again");
+    assert.deepEqual([...(decodeClaimFile(world.file.text ?? "").get("default/one")?.pods ?? [])], ["a", "b"]);
+    assert.equal(await world.release("a"), "done");
+    assert.deepEqual(drivers[0]?.asked.slice(1), ["unprepare two"]);
+    assert.deepEqual(drivers[1]?.asked.slice(1), []);
+    assert.equal(await world.release("b"), "done");
+    assert.deepEqual(
+      drivers.map((driver) => driver.prepared.size),
+      [0, 0],
+    );
+    assert.equal(decodeClaimFile(world.file.text ?? "").size, 0);
+  }));
+
+test("a container gets the devices of the requests it names", () =>
+  inWorld(async (world) => {
+    world.driver(gpu);
+    for (const claim of ["one", "two"]) world.allocate(claim, [gpu], ["p"]);
+    const pod = claimingPod("p", ["one/b", "two", "one/b"]);
+    assert.throws(
+      () => world.manager.cdiDevicesFor(pod, main(pod)),
+      /internal error: unable to get claim info for .* one/,
+    );
+    assert.equal(await world.prepare(pod), "done");
+    const ids = [`${gpu}/one=b`, `${gpu}/two=a`, `${gpu}/two=b`];
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, main(pod)), ids);
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, { name: "plain" }), []);
+    assert.deepEqual(
+      world.manager.claimsOf(pod, main(pod)).map(({ label }) => label),
+      ["claim:my-one/b", "claim:my-one/b", "claim:my-two"],
+    );
+  }));
+
+test("an extended resource is served by the claim that the scheduler made for it", () =>
+  inWorld(async (world) => {
+    world.driver(gpu);
+    world.allocate("made", [gpu], ["p"]);
+    const resource = "vendor.com/gpu";
+    const plain = claimingPod("p", []);
+    const containers = [{ name: "main", resources: { requests: { [resource]: "1", cpu: "1" } } }, { name: "side" }];
+    const mapping = { containerName: "main", resourceName: resource, requestName: "b" };
+    const status = { extendedResourceClaimStatus: { resourceClaimName: "made", requestMappings: [mapping] } };
+    const pod = { ...plain, spec: { ...plain.spec, containers }, status };
+    assert.equal(await world.prepare(pod), "done");
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, main(pod)), [`${gpu}/made=b`]);
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, { name: "side" }), []);
+    assert.equal(await world.release("p"), "done");
+    assert.deepEqual(world.driver(gpu).asked, ["prepare made", "unprepare made"]);
+    world.settings.extendedResources = false;
+    assert.equal(await world.prepare(pod), "done");
+    assert.equal(world.driver(gpu).asked.length, 2, "without the gate nobody is asked");
+  }));
+
+test("what drivers answer that is no answer", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    for (const claim of ["one", "two"]) world.allocate(claim, [gpu], ["p"]);
+    const pod = claimingPod("p", ["one", "two"]);
+    const good: ClaimAnswer = { error: "", devices: [] };
+    const device = { pool: "p", device: "d", requests: [], cdiIds: [] };
+    const cases: readonly (readonly [ReadonlyMap<string, ClaimAnswer>, RegExp])[] = [
+      [new Map([["uid-one", good]]), /NodePrepareResources skipped 1 ResourceClaims$/],
+      [
+        new Map([["uid-two", { ...good, error: "no power" }]]),
+        /NodePrepareResources failed for ResourceClaim two: no power$/,
+      ],
+      [
+        new Map([
+          ["uid-two", good],
+          ["stranger", good],
+        ]),
+        /NodePrepareResources returned result for unknown claim UID stranger$/,
+      ],
+      [
+        new Map([["uid-two", { ...good, devices: Array(300).fill(device) }]]),
+        /two: the driver names 300 devices, at most 256/,
+      ],
+      [
+        new Map([["uid-two", { ...good, devices: [{ ...device, pool: "x".repeat(70_000) }] }]]),
+        /two: the driver's answer has 7\d+ bytes, at most 65536/,
+      ],
+      [new Map([["uid-two", { ...good, error: "x".repeat(1e6) }]]), /^.{900,1300}$/],
+    ];
+    for (const [answer, why] of cases) {
+      driver.behave = async () => answer;
+      assert.match((await world.prepare(pod)) ?? "", why);
+    }
+    driver.behave = timedOut;
+    const late = "NodePrepareResources: rpc error: code = DeadlineExceeded desc = context deadline exceeded";
+    assert.equal(await world.prepare(pod), `prepare dynamic resources: ${late}`);
+    assert.equal(driver.asked.at(-1), "prepare two", "the one that was done is not asked for again");
+    driver.behave = () => undefined;
+    assert.equal(await world.prepare(pod), "done");
+    driver.behave = async () =>
+      new Map([
+        ["uid-one", { ...good, error: "busy" }],
+        ["uid-two", good],
+      ]);
+    const busy = "unprepare dynamic resources: NodeUnprepareResources failed for ResourceClaim one: busy";
+    assert.equal(await world.release("p"), busy);
+    assert.deepEqual([...world.manager.state.keys()], ["default/one"]);
+  }));
+
+test("a restart: running pods need nobody; a claim that is prepared again has its devices once", () =>
+  inWorld(async (world) => {
+    world.driver(gpu);
+    world.allocate("one", [gpu], ["a", "b"]);
+    const [a, b] = [claimingPod("a", ["one"]), claimingPod("b", ["one"])];
+    assert.equal(await world.prepare(a), "done");
+    await world.restart(false);
+    world.claims.clear();
+    world.drivers.clear();
+    assert.equal(await world.prepare(a, true), "done", "neither API nor driver");
+    assert.deepEqual(world.manager.cdiDevicesFor(a, main(a)), [`${gpu}/one=a`, `${gpu}/one=b`]);
+    // Its sandbox was lost with the machine: the driver has to prepare it again, the API is not needed.
+    assert.equal(await world.prepare(a), `prepare dynamic resources: DRA driver ${gpu} is not registered`);
+    const driver = world.driver(gpu);
+    assert.deepEqual(world.woken, ["a"]);
+    assert.equal(await world.prepare(a), "done");
+    await world.restart(false);
+    world.allocate("one", [gpu], ["a", "b"]);
+    assert.equal(await world.prepare(b), "done");
+    assert.deepEqual(driver.asked, ["prepare one", "prepare one"]);
+    assert.deepEqual(world.manager.cdiDevicesFor(a, main(a)), [`${gpu}/one=a`, `${gpu}/one=b`]);
+  }));
+
+test("a pod that was never noted takes nothing from one that was", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    assert.equal(await world.prepare(claimingPod("a", ["one"])), "done");
+    assert.match((await world.prepare(claimingPod("b", ["one"]))) ?? "", /pod b \(b\) is not allowed to use/);
+    assert.equal(await world.release("b"), "done");
+    assert.deepEqual(driver.asked, ["prepare one"]);
+    assert.deepEqual([...driver.prepared], ["uid-one"]);
+  }));
+
+test("a driver that has gone keeps its pods from ending until it is back", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    await world.prepare(claimingPod("a", ["one"]));
+    world.drivers.clear();
+    assert.equal(await world.release("a"), `unprepare dynamic resources: DRA driver ${gpu} is not registered`);
+    assert.ok(world.manager.holds("a" as PodUid));
+    world.drivers.set(gpu, driver);
+    world.manager.registered(gpu);
+    assert.deepEqual(world.woken, ["a"]);
+    assert.equal(await world.release("a"), "done");
+  }));
+
+test("a driver that hangs holds up its own pods only, and is not asked to undo what it is at", () =>
+  inWorld(async (world) => {
+    const [slow, quick] = [world.driver(gpu), world.driver(nic)];
+    world.allocate("both", [gpu, nic], ["a"]);
+    world.allocate("shared", [nic], ["a", "b"]);
+    let answer: () => void = () => {};
+    slow.behave = () =>
+      new Promise((resolve) => {
+        answer = () => resolve(new Map([["uid-both", { error: "", devices: [] }]]));
+      });
+    const leaving = new AbortController();
+    const work = world.manager.prepare(claimingPod("a", ["both", "shared"]), false, leaving.signal);
+    assert.equal(await world.outcome(work), undefined);
+    const said = world.ledger.read("a" as PodUid)?.entries.filter(({ outcome }) => outcome === "running");
+    assert.deepEqual(
+      said?.map(({ subject, message }) => [subject, message]),
+      [[gpu, "NodePrepareResources of both"]],
+    );
+    assert.equal(await world.prepare(claimingPod("b", ["shared"])), "done", "it does not use the driver that hangs");
+    // The pod is deleted meanwhile: what it waits for is given up, what the driver does is not.
+    leaving.abort(new DOMException("deleted", "AbortError"));
+    assert.equal(await world.outcome(work), "deleted");
+    const released = world.manager.release("a" as PodUid, world.signal);
+    assert.equal(await world.outcome(released), undefined);
+    assert.deepEqual(slow.asked, ["prepare both"]);
+    world.allocate("both", [gpu, nic], ["a", "c"]);
+    const refused = "prepare dynamic resources: ResourceClaim both is being unprepared";
+    assert.equal(await world.prepare(claimingPod("c", ["both"])), refused);
+    answer();
+    slow.behave = () => undefined;
+    assert.equal(await world.outcome(released), "done");
+    assert.deepEqual(slow.asked, ["prepare both", "unprepare both"]);
+    assert.deepEqual([...quick.prepared], ["uid-shared"]);
+    assert.equal(await world.prepare(claimingPod("c", ["both"])), "done");
+  }));
+
+test("two pods that share a claim have it prepared once; the second hears why where the first fails", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a", "b"]);
+    let fail: (error: Error) => void = () => {};
+    driver.behave = () =>
+      new Promise((_, reject) => {
+        fail = reject;
+      });
+    const works = ["a", "b"].map((name) => world.manager.prepare(claimingPod(name, ["one"]), false, world.signal));
+    for (const work of works) assert.equal(await world.outcome(work), undefined);
+    assert.equal(driver.asked.length, 1);
+    driver.behave = timedOut;
+    fail(new Error("gone"));
+    const outcomes = await Promise.all(works.map((work) => world.outcome(work)));
+    assert.deepEqual(outcomes.map((text) => /NodePrepareResources: (gone|rpc error)/.exec(text ?? "")?.[1]).sort(), [
+      "gone",
+      "rpc error",
+    ]);
+    assert.equal(driver.asked.length, 2);
+  }));
+
+test("another claim of the same name waits until the first is given back", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    await world.prepare(claimingPod("a", ["one"]));
+    world.allocate("one", [gpu], ["b"], "uid-new");
+    const old =
+      "old ResourceClaim with same name one and different UID uid-one still exists (previous pod force-deleted?!)";
+    assert.equal(await world.prepare(claimingPod("b", ["one"])), `prepare dynamic resources: ${old}`);
+    assert.equal(await world.release("a"), "done");
+    assert.equal(await world.prepare(claimingPod("b", ["one"])), "done");
+    assert.deepEqual([...driver.prepared], ["uid-new"]);
+  }));
+
+test("a disk that takes nothing: nobody is asked, and it is said", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    world.file.failure = new Error("no space left on device");
+    const why = "prepare dynamic resources: checkpoint ResourceClaim cache: no space left on device";
+    assert.equal(await world.prepare(claimingPod("a", ["one"])), why);
+    assert.deepEqual(driver.asked, []);
+    world.file.failure = undefined;
+    assert.equal(await world.prepare(claimingPod("a", ["one"])), "done");
+  }));
+
+test("a spoilt list is set aside, and what runs is noted again", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    const pod = claimingPod("a", ["one"]);
+    await world.prepare(pod);
+    world.file.text = world.file.text?.replace("uid-one", "uid-two");
+    await world.restart(false);
+    assert.equal(world.manager.holds("a" as PodUid), false);
+    world.manager.keep(pod);
+    world.manager.keep(pod);
+    await world.settle();
+    assert.deepEqual(driver.asked, ["prepare one", "prepare one"]);
+    assert.equal(await world.release("a"), "done");
+    assert.deepEqual([...driver.prepared], []);
+  }));
+
+test("claims of pods that are gone are given back once the pods are known, and again until it is done", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    for (const name of ["one", "two"]) world.allocate(name, [gpu], ["gone", "here"]);
+    await world.prepare(claimingPod("gone", ["one"]));
+    await world.prepare(claimingPod("here", ["two"]));
+    await world.restart(false);
+    world.held.add("here" as PodUid);
+    driver.behave = (method) => (method === "unprepare" ? timedOut() : undefined);
+    void world.sweep.run(world.signal).catch(() => undefined);
+    await world.clock.advance(120_000);
+    await world.settle();
+    assert.equal(driver.asked.length, 2, "nobody knows yet who is gone");
+    world.sweep.podsKnown();
+    await world.settle();
+    assert.deepEqual(driver.asked.slice(2), ["unprepare one"]);
+    driver.behave = () => undefined;
+    await world.clock.advance(60_000);
+    await world.settle();
+    assert.deepEqual([...driver.prepared], ["uid-two"]);
+    assert.deepEqual([...world.manager.state.keys()], ["default/two"]);
+  }));
+
+/** Any order of pods that come and go, drivers that fail and agents that die, at any write. */
+async function anyOrder(seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+  await inWorld(async (world) => {
+    const claims = { one: [gpu], two: [gpu, nic], three: [nic] } as const;
+    const podNames = ["a", "b", "c"];
+    for (const driver of [gpu, nic]) world.driver(driver);
+    for (const [name, drivers] of Object.entries(claims)) world.allocate(name, drivers, podNames);
+    const wanted = new Map(
+      podNames.map((name) => [
+        name,
+        claimingPod(
+          name,
+          Object.keys(claims).filter(() => random() < 0.6),
+        ),
+      ]),
+    );
+    const late: (() => void)[] = [];
+    const hangsForLong = (): Promise<never> =>
+      new Promise((_, reject) => {
+        late.push(() => timedOut().catch(reject));
+      });
+    /** Pods whose containers run: by now or by an earlier agent. */
+    const running = new Set<string>();
+    const leaving = new Set<string>();
+    const isPrepared = (): void => {
+      for (const name of running) {
+        for (const { resourceClaimName: claim = "" } of wanted.get(name)?.spec.resourceClaims ?? []) {
+          for (const driver of claims[claim as keyof typeof claims]) {
+            assert.ok(
+              world.driver(driver).prepared.has(`uid-${claim}`),
+              `seed ${seed}: ${claim} of ${name} at ${driver}`,
+            );
+          }
+        }
+      }
+      if (world.file.text !== undefined) decodeClaimFile(world.file.text);
+    };
+    /** What each pod's worker is at; it does one thing after the other. */
+    const atWork = new Map<string, { readonly given: AbortController; readonly ended: Promise<void> }>();
+    const work = (name: string, does: (signal: AbortSignal) => Promise<void>): void => {
+      const given = new AbortController();
+      const agent = world.signal;
+      agent.addEventListener("abort", () => given.abort(agent.reason));
+      atWork.get(name)?.given.abort(new DOMException("something else is to be done", "AbortError"));
+      const before = atWork.get(name)?.ended;
+      const ended = Promise.resolve(before)
+        .then(() => does(given.signal))
+        .catch(() => undefined);
+      atWork.set(name, { given, ended });
+    };
+    const start = (name: string): void => {
+      if (leaving.has(name)) return;
+      work(name, async (signal) => {
+        await world.manager.prepare(wanted.get(name) as IdentifiedPod, running.has(name), signal);
+        if (!signal.aborted) running.add(name);
+      });
+    };
+    const stop = (name: string): void => {
+      leaving.add(name);
+      work(name, async (signal) => {
+        // Its containers have stopped by then.
+        running.delete(name);
+        await world.manager.release(name as PodUid, signal);
+        if (!signal.aborted) leaving.delete(name);
+      });
+    };
+    for (let step = 0; step < 40; step++) {
+      const name = pick(podNames);
+      const action = random();
+      if (action < 0.4) start(name);
+      else if (action < 0.65) stop(name);
+      else if (action < 0.75) world.driver(pick([gpu, nic])).behave = pick([() => undefined, timedOut, hangsForLong]);
+      else if (action < 0.8) await world.restart(random() < 0.5);
+      else if (action < 0.85) late.shift()?.();
+      else world.file.land();
+      for (let turn = Math.floor(random() * 20); turn > 0; turn--) await Promise.resolve();
+      isPrepared();
+    }
+    await world.restart(random() < 0.5);
+    for (const driver of [gpu, nic]) world.driver(driver).behave = () => undefined;
+    for (const timeOut of late) timeOut();
+    await world.settle();
+    for (const name of podNames) stop(name);
+    for (let round = 0; round < 20 && leaving.size > 0; round++) await world.settle();
+    await world.settle();
+    assert.deepEqual([...running, ...world.driver(gpu).prepared, ...world.driver(nic).prepared], [], `seed ${seed}`);
+    assert.deepEqual([...world.manager.state], [], `seed ${seed}`);
+    assert.equal(decodeClaimFile(world.file.text ?? "").size, 0);
+  });
+}
+
+test("whatever happens in whatever order: who runs has its claims, and nothing is left behind", async () => {
+  const base = Number(process.env["NODELET_SEED"] ?? Date.now() % 1e6);
+  const runs = Number(process.env["NODELET_RUNS"] ?? 50);
+  for (let run = 0; run < runs; run++) await anyOrder(base + run);
+});

@@ -135,6 +135,23 @@ test("what a pod leaves goes back to everybody, and to the next", async () => {
   assert.deepEqual(await placed("next-vm", "guaranteed"), { pinned: "4-5", nodes: "1", cpus: "4-5", mems: "1" });
 });
 
+test("a CPU that nobody owns may go and come; a container keeps its own, and one it owns is not taken for free", async () => {
+  const before = await agent.tasks();
+  const online = (cpu: number, how: 0 | 1): Promise<string> =>
+    machine.run(`echo ${how} > /sys/devices/system/cpu/cpu${cpu}/online`);
+  const ready = ["left-vm", "next-vm", "shared-vm"];
+  await online(7, 0);
+  await machine.run("systemctl restart nodelet");
+  await agent.untilReady(ready);
+  await machine.until("the others have what is left", `${await pinnedOf("shared-vm", "burstable")} | grep -qx 0-1,6`);
+  await online(7, 1);
+  await machine.run("systemctl restart nodelet");
+  await agent.untilReady(ready);
+  await machine.until("it is shared again", `${await pinnedOf("shared-vm", "burstable")} | grep -qx 0-1,6-7`);
+  assert.deepEqual(await placed("left-vm", "guaranteed"), { pinned: "2-3", nodes: "0", cpus: "2-3", mems: "0" });
+  assert.deepEqual(await agent.tasks(), before);
+});
+
 async function assertPlaced(): Promise<void> {
   assert.deepEqual(await placed("left-vm", "guaranteed"), { pinned: "2-3", nodes: "0", cpus: "2-3", mems: "0" });
   assert.deepEqual(await placed("right-vm", "guaranteed"), { pinned: "4-7", nodes: "1", cpus: "4-7", mems: "1" });

@@ -435,3 +435,13 @@ test("/configz has the names and notation of a file, without apiVersion and kind
     assert.ok(!(absent in kubeletconfig), absent);
   }
 });
+
+for (const [amount, rule] of [
+  ["0", /reserved memory may not be zero for NUMA node 1 and resource "memory"/],
+  ["-1Gi", /reserved memory may not be negative for NUMA node 1 and resource "memory"/],
+] as const) {
+  test(`reservedMemory of ${amount} is refused, whatever the sum`, async () => {
+    const yaml = `reservedMemory: [{numaNode: 0, limits: {memory: 2Gi}}, {numaNode: 1, limits: {memory: "${amount}"}}]`;
+    assert.match(problemsOf(await loadFile(yaml))[0]?.message ?? "", rule);
+  });
+}

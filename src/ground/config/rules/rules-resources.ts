@@ -137,8 +137,14 @@ function checkReservedMemory({ config, invalid }: RuleContext): void {
         const rule = `is not supported, only "memory" and "hugepages-<size>" are accepted`;
         invalid(path, `${name}: the limit type ${shown(type)} for NUMA node ${numaNode} ${rule}`);
       }
-      if (tryParseQuantity(quantity) === 0n) {
-        invalid(path, `${name}: reserved memory may not be zero for NUMA node ${numaNode} and resource ${shown(type)}`);
+      const amount = tryParseQuantity(quantity);
+      if (amount !== undefined && amount <= 0n) {
+        // The kubelet takes less than nothing, and gives pods memory that the node does not have.
+        const what = amount === 0n ? "zero" : "negative";
+        invalid(
+          path,
+          `${name}: reserved memory may not be ${what} for NUMA node ${numaNode} and resource ${shown(type)}`,
+        );
       }
       const identity = `${numaNode} ${type}`;
       if (seen.has(identity)) {

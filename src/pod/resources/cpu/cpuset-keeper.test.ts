@@ -108,3 +108,24 @@ test("containers that are gone are forgotten, one that has ended is not told", a
   await settled(3);
   assert.deepEqual(calls.slice(2), ["id-a 3"]);
 });
+
+for (const periodMs of [-1_000, 0, 0.000_001]) {
+  test(`a period of ${periodMs} ms keeps no processor busy`, async () => {
+    let looks = 0;
+    const hasty = new CpusetKeeper(scope, {
+      clock,
+      log: silentLogger,
+      periodMs,
+      running: () => {
+        looks++;
+        return [];
+      },
+      wantedFor: () => shared,
+      tellRuntime: async () => {},
+      inForce: async () => undefined,
+    });
+    scope.spawn("hasty", (signal) => hasty.run(signal));
+    for (let second = 0; second < 10; second++) await clock.advance(1_000);
+    assert.ok(looks >= 5 && looks <= 12, `${looks} looks in ten seconds`);
+  });
+}

@@ -11,6 +11,9 @@ import {
 } from "../../../ground/base/index.ts";
 import type { ContainerId, IdentifiedPod } from "../../../ground/model/index.ts";
 
+/** A period below nothing is a valid setting, and would keep a processor busy. */
+const shortestPeriodMs = 1_000;
+
 /** A container that runs, or was just made. */
 export interface KeptContainer {
   readonly id: ContainerId;
@@ -76,7 +79,7 @@ export class CpusetKeeper {
   async run(signal: AbortSignal): Promise<void> {
     for (;;) {
       await this.check();
-      await this.#pause.wait(this.#ports.periodMs, signal);
+      await this.#pause.wait(Math.max(this.#ports.periodMs, shortestPeriodMs), signal);
     }
   }
 

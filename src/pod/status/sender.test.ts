@@ -158,6 +158,90 @@ test("a pod that ends while an older status is on its way is not deleted before 
   assert.deepEqual(at.requests, ["patch", "patch", "delete"]);
 });
 
+const making: PodStatus = {
+  phase: "Pending",
+  containerStatuses: [
+    {
+      name: "main",
+      image: "",
+      imageID: "",
+      ready: false,
+      restartCount: 0,
+      state: { waiting: { reason: "ContainerCreating" } },
+    },
+  ],
+};
+const ready = (generation: number, status: "True" | "False" = "True") => [
+  { type: "Ready", status, observedGeneration: generation },
+];
+const deleted = testPod({}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+for (const { name, api, passing, next } of [
+  { name: "that containers are being made", api: testPod(), passing: making, next: { phase: "Running" } },
+  {
+    name: "that a deletion was noticed",
+    api: { ...deleted, status: { phase: "Running", observedGeneration: 1, conditions: ready(1) } },
+    passing: { phase: "Running", observedGeneration: 2, conditions: ready(2) },
+    next: { phase: "Succeeded", observedGeneration: 2, conditions: ready(2, "False") },
+  },
+] as const) {
+  test(`news ${name} waits a moment for what comes next, and goes with it`, async () => {
+    await using at = new Fixture();
+    at.seen = at.stored = api as IdentifiedPod;
+    at.status = passing as PodStatus;
+    at.sender.wake(testUid);
+    await at.clock.advance(900);
+    assert.deepEqual(at.requests, []);
+    at.status = next as PodStatus;
+    at.sender.wake(testUid);
+    await settle();
+    assert.deepEqual(at.requests, ["patch"]);
+    assert.equal(at.stored?.status?.phase, next.phase);
+  });
+
+  test(`news ${name} is told in time when nothing comes next`, async () => {
+    await using at = new Fixture();
+    at.seen = at.stored = api as IdentifiedPod;
+    at.status = passing as PodStatus;
+    at.sender.wake(testUid);
+    await at.clock.advance(600);
+    // Being reminded of it is no news.
+    at.sender.wake(testUid);
+    await at.clock.advance(500);
+    assert.deepEqual(at.requests, ["patch"]);
+    assert.equal(at.clock.pendingTimers, 0);
+  });
+}
+
+test("a container that cannot be made is told at once", async () => {
+  await using at = new Fixture();
+  const [container] = making.containerStatuses ?? [];
+  assert.ok(container !== undefined);
+  at.status = { ...making, containerStatuses: [{ ...container, state: { waiting: { reason: "ErrImagePull" } } }] };
+  at.sender.wake(testUid);
+  await settle();
+  assert.deepEqual(at.requests, ["patch"]);
+});
+
+test("a pod is finally deleted once, however late the watch tells of it, and again when it has changed", async () => {
+  await using at = new Fixture();
+  at.status = { phase: "Failed" };
+  at.isOver = true;
+  const version = (resourceVersion: string): IdentifiedPod => ({
+    ...testPod({}, { deletionTimestamp: "2026-01-01T00:00:00Z", resourceVersion }),
+    status: { phase: "Failed" },
+  });
+  at.stored = at.seen = version("7");
+  at.sender.wake(testUid);
+  await settle();
+  at.sender.wake(testUid);
+  await settle();
+  assert.deepEqual(at.requests, ["delete"]);
+  at.stored = at.seen = version("8");
+  at.sender.wake(testUid);
+  await settle();
+  assert.deepEqual(at.requests, ["delete", "delete"]);
+});
+
 test("conditions of others stay as the API has them", async () => {
   await using at = new Fixture();
   const gate = { type: "example.com/gate", status: "True" } as const;

@@ -19,11 +19,14 @@ import {
 import type { IdentifiedPod, PodStatus, PodUid } from "../../ground/model/index.ts";
 import { isOwnCondition } from "./conditions.ts";
 import { deleteApiPod } from "./final-deletion.ts";
+import { isPassing } from "./passing-news.ts";
 import { statusPatch } from "./patch.ts";
 import { nextShorter, type StatusLength, shortened } from "./shortened.ts";
 
 const firstRetryMs = 250;
 const longestRetryMs = 10_000;
+/** How long news may wait that the next status will say better; the slowest start or end shows by then. */
+const passingMs = 1_000;
 
 /**
  * Brings the API's copy of every pod's status in line with ours: at once when it changes, as often as it takes when
@@ -39,6 +42,8 @@ export class StatusSender {
   readonly #lengths = new Map<PodUid, StatusLength>();
   /** Since when the API's copy may differ from ours. */
   readonly #differsSince = new Map<PodUid, number>();
+  /** The version of the API's copy whose final deletion was asked for: the watch may take a while to bring that. */
+  readonly #deleted = new Map<PodUid, string | undefined>();
 
   constructor(scope: TaskScope, ports: StatusSenderPorts) {
     this.#ports = ports;
@@ -67,10 +72,12 @@ export class StatusSender {
     this.#failures.delete(uid);
     this.#lengths.delete(uid);
     this.#differsSince.delete(uid);
+    this.#deleted.delete(uid);
   }
 
   async #sync(uid: PodUid, signal: AbortSignal): Promise<void> {
     const differsSince = this.#differsSince.get(uid);
+    if (differsSince !== undefined && this.#waits(uid, differsSince)) return;
     this.#differsSince.delete(uid);
     try {
       const sent = await this.#send(uid, signal);
@@ -85,11 +92,27 @@ export class StatusSender {
       this.#failures.set(uid, failures);
       const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
       this.#ports.log.warn("Could not send a pod's status; trying again", { uid, waitMs, err: messageOf(error) });
-      this.#timers.set(
-        uid,
-        this.#ports.clock.after(waitMs, () => this.#workers.wake(uid)),
-      );
+      this.#tryAfter(waitMs, uid);
     }
+  }
+
+  #tryAfter(waitMs: number, uid: PodUid): void {
+    this.#timers.get(uid)?.cancel();
+    this.#timers.set(
+      uid,
+      this.#ports.clock.after(waitMs, () => this.#workers.wake(uid)),
+    );
+  }
+
+  /** Whether all there is to say may wait for what comes next; it is said in time if nothing comes. */
+  #waits(uid: PodUid, since: number): boolean {
+    const leftMs = since + passingMs - this.#ports.clock.monotonic();
+    const api = this.#ports.apiPod(uid);
+    const status = this.#ports.status(uid);
+    if (leftMs <= 0 || api === undefined || status === undefined) return false;
+    if (!isPassing(api, status) || this.#patchOf(uid, api, status) === undefined) return false;
+    this.#tryAfter(leftMs, uid);
+    return true;
   }
 
   async #send(uid: PodUid, signal: AbortSignal): Promise<"patched" | "same"> {
@@ -101,10 +124,15 @@ export class StatusSender {
       patch === undefined ? api : await this.#slots.run(() => this.#patch(uid, api, status, signal), signal);
     // Only when the API shows the end may the pod vanish, or controllers would never learn how it ended.
     const isNews = this.#ports.status(uid) !== status;
-    if (shown !== undefined && !isNews && this.#ports.mayDelete(uid, shown)) {
+    if (shown !== undefined && !isNews && this.#ports.mayDelete(uid, shown) && !this.#isDeleted(uid, shown)) {
       await this.#slots.run(() => this.#delete(shown, signal), signal);
+      this.#deleted.set(uid, shown.metadata.resourceVersion);
     }
     return patch === undefined ? "same" : "patched";
+  }
+
+  #isDeleted(uid: PodUid, { metadata: { resourceVersion } }: IdentifiedPod): boolean {
+    return resourceVersion !== undefined && this.#deleted.get(uid) === resourceVersion;
   }
 
   #patchOf(uid: PodUid, api: IdentifiedPod, status: PodStatus): object | undefined {

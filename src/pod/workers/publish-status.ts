@@ -65,12 +65,12 @@ export async function publishStatus(
   if (teardown === "starting" && isTerminalPhase(status.phase)) return status;
   const shown = ports.setup.holdsClaims(uid) || isRunning ? withheld(status, input) : status;
   const kept = ports.statuses.accepts(pod, shown) ? shown : (ports.statuses.get(uid) ?? shown);
-  // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now.
-  await ports.checkpoints.save(uid, {
-    status: kept,
-    crashBackoff: worker.crashBackoff.snapshot(),
-  });
+  const saved = ports.checkpoints.save(uid, { status: kept, crashBackoff: worker.crashBackoff.snapshot() });
+  // Kept before it is shown: what users have seen must not be forgotten by an agent that dies now. What has stopped for
+  // good is read off the same dead containers again, so nobody has to wait for the disk.
+  if (isWanted) await saved;
   ports.statuses.set(pod, shown);
+  await saved;
   tellOfResize(pod, input, kept, ports);
   return status;
 }

@@ -1,9 +1,9 @@
 import { messageOf } from "../../ground/base/index.ts";
-import type { ObservedPod } from "../../ground/model/index.ts";
+import type { IdentifiedPod, ObservedPod } from "../../ground/model/index.ts";
 import { killDeadlineOf, type Terminating } from "./pod-state.ts";
 import type { KillerPort, WorkerPorts } from "./ports.ts";
 import { publishStatus } from "./publish-status.ts";
-import { move, type SyncOutcome, type Worker } from "./worker.ts";
+import { move, type PodWorker, type SyncOutcome, type Worker } from "./worker.ts";
 
 /** Stops what still runs of a pod. */
 export async function syncTerminating(
@@ -15,19 +15,19 @@ export async function syncTerminating(
   const { uid } = worker;
   const known = worker.type === "pod" ? { worker, pod: worker.pod } : undefined;
   const observed = await ports.observer.inspect(uid, signal);
-  if (known !== undefined) {
-    ports.probes.ensure(known.pod);
-    ports.probes.observe(known.pod, observed);
-    await publishStatus(known.worker, known.pod, observed, "wanted", ports);
-    ports.probes.beginTermination(uid);
-  }
+  // The disk that keeps the status, which may be slow, is no reason to let anything run on.
+  const isTold = settled(known === undefined ? undefined : tellOfEnding(known.worker, known.pod, observed, ports));
   // Somebody may have asked for less grace meanwhile.
   const present = worker.state.step === "terminating" ? worker.state : state;
   const now = ports.clock.monotonic();
   move(worker, { type: "stopping", now });
   const why = `its pod ends: ${present.cause}`;
   const deadline = killDeadlineOf(present, now);
-  await kill(worker, { pod: known?.pod, observed, deadline, atOnce: present.graceSeconds === 0, why }, ports, signal);
+  try {
+    await kill(worker, { pod: known?.pod, observed, deadline, atOnce: present.graceSeconds === 0, why }, ports, signal);
+  } finally {
+    await isTold;
+  }
   const after = await ports.observer.inspect(uid, signal);
   const running = after.containers.filter((container) => container.state === "running");
   if (running.length > 0) {
@@ -40,6 +40,25 @@ export async function syncTerminating(
   }
   move(worker, { type: "containersGone" });
   return { type: "again" };
+}
+
+async function tellOfEnding(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  observed: ObservedPod,
+  ports: WorkerPorts,
+): Promise<void> {
+  ports.probes.ensure(pod);
+  ports.probes.observe(pod, observed);
+  await publishStatus(worker, pod, observed, "wanted", ports);
+  ports.probes.beginTermination(worker.uid);
+}
+
+/** Its failure is told to who awaits it, and is no failure that nobody handles until then. */
+function settled(work: Promise<void> | undefined): Promise<void> {
+  const result = work ?? Promise.resolve();
+  result.catch(() => {});
+  return result;
 }
 
 async function kill(

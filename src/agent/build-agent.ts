@@ -10,7 +10,7 @@ import { ShutdownProgress } from "../node/shutdown/index.ts";
 import type { ResizeSettings } from "../pod/registry/index.ts";
 import type { NodeCgroups } from "../pod/resources/index.ts";
 import { knownServices, runtimeHandlers, swapBytes } from "../pod/runtime/index.ts";
-import { crashBackoffOf, startSlotsFor } from "../pod/workers/index.ts";
+import { crashBackoffOf } from "../pod/workers/index.ts";
 import { Agent } from "./agent.ts";
 import { buildAdmission } from "./build-admission.ts";
 import { buildCgroups } from "./build-cgroups.ts";
@@ -189,11 +189,10 @@ function deviceUse(
   };
 }
 
-function engineSettings({ config, host }: Foundation) {
+function engineSettings({ config }: Foundation) {
   const { kubelet, flags } = config;
   return {
     crashBackoff: crashBackoffOf(config),
-    startSlots: startSlotsFor(host.facts.machine.cpus.logical),
     runtimeRequestTimeoutMs: kubelet.runtimeRequestTimeoutMs,
     minimumContainerAgeMs: flags.minimumContainerTTLDurationMs,
     maxDeadPerContainer: flags.maximumDeadContainersPerContainer,

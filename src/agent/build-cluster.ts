@@ -66,7 +66,13 @@ export function buildCluster(base: Foundation, connection: ApiConnection): Clust
     log: base.log.named("node"),
     onNode: (node) => own.answered(node),
   });
-  const events = new EventRecorder(nodeName, { client: clients.events, clock, log: log.named("events"), random });
+  const events = new EventRecorder(nodeName, {
+    client: clients.events,
+    clock,
+    log: log.named("events"),
+    random,
+    mayWait: () => base.startSlots.isCrowded,
+  });
   return {
     clients,
     pods,

@@ -6,7 +6,7 @@ import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
 import type { CpusetKeeper, Placement } from "../pod/resources/index.ts";
 import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import type { PodSetupPorts, ResizerPorts, WorkerPorts } from "../pod/workers/index.ts";
+import type { PodSetupPorts, ResizerPorts, StartSlots, WorkerPorts } from "../pod/workers/index.ts";
 import type { PodSight, RuntimeHints } from "./build-pod-sight.ts";
 import type { Wakes } from "./wakes.ts";
 
@@ -39,6 +39,7 @@ export interface PodEngineParts
   readonly cpusets: Pick<CpusetKeeper, "made">;
   readonly volumes: PodVolumes;
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
+  readonly startSlots: StartSlots;
   readonly metrics: AgentMetrics;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
@@ -48,7 +49,6 @@ export interface PodEngineParts
   readonly onPodsKnown: () => void;
   readonly settings: {
     readonly crashBackoff: { readonly initialMs: number; readonly maxMs: number };
-    readonly startSlots: number;
     readonly runtimeRequestTimeoutMs: number;
     readonly minimumContainerAgeMs: number;
     readonly maxDeadPerContainer: number;

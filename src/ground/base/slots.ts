@@ -37,6 +37,10 @@ export class Slots<Who> {
     return this.#held;
   }
 
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** Where there is room, the work begins before this returns. */
   async run<Result>(who: Who, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     signal.throwIfAborted();

@@ -13,6 +13,11 @@ export class StartSlots {
     this.#slots = new Slots(slots, { next: ([first]) => first });
   }
 
+  /** More pods are to start than can at once: what else the machine has to do may wait. */
+  get isCrowded(): boolean {
+    return this.#slots.waiting > 0;
+  }
+
   async run<Result>(start: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const free = await this.#slots.take(undefined, signal);
     const overdue = this.#clock.after(patienceMs, free);

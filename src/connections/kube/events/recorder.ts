@@ -12,6 +12,8 @@ export interface EventRecorderPorts {
   readonly log: Logger;
   /** Between 0 and 1. */
   readonly random: () => number;
+  /** The machine has more urgent things to do: events wait for a while. */
+  readonly mayWait: () => boolean;
 }
 
 const longestQueue = 1_000;
@@ -19,6 +21,9 @@ const longestQueue = 1_000;
 const mostOfOne = 50;
 const mostTries = 12;
 const retryMs = 10_000;
+/** How old events get at most while pods stand in line for their start. */
+const longestHoldMs = 5_000;
+const lookEveryMs = 100;
 
 /** Takes events from the agent's parts and brings them to the API server, one after the other, while `run` runs. */
 export class EventRecorder {
@@ -51,13 +56,22 @@ export class EventRecorder {
     using _ = onAbort(signal, () => this.#wake?.());
     while (!signal.aborted) {
       const next = this.#take();
-      if (next !== undefined) await this.#deliver(next, signal);
-      else {
+      if (next !== undefined) {
+        await this.#whileItMayWait(next, signal);
+        await this.#deliver(next, signal);
+      } else {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
       }
     }
+  }
+
+  /** In a burst, what an API server on the same machine does for events is taken from the pods that start. */
+  async #whileItMayWait({ nanos }: { readonly nanos: bigint }, signal: AbortSignal): Promise<void> {
+    const { clock, mayWait } = this.#ports;
+    const ageMs = (): number => clock.now() - Number(nanos / 1_000_000n);
+    while (mayWait() && ageMs() >= 0 && ageMs() < longestHoldMs) await clock.sleep(lookEveryMs, signal);
   }
 
   #record(reference: ObjectReference, event: PodEvent): void {

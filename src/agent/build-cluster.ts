@@ -71,7 +71,7 @@ export function buildCluster(base: Foundation, connection: ApiConnection): Clust
     clock,
     log: log.named("events"),
     random,
-    mayWait: () => base.startSlots.isCrowded,
+    rush: () => base.rush.level,
   });
   return {
     clients,

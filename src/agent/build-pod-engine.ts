@@ -158,7 +158,7 @@ function buildWorkers(parts: PodEngineParts, actions: PodActions): PodWorkers {
     networkProblem: () => runtimeStatus.networkProblem,
     isNameUnclaimed: (name) => !sight.isRuntimeKnown() || wanted.isUnclaimed(name),
     crashBackoff: settings.crashBackoff,
-    startSlots: parts.startSlots,
+    rush: parts.rush,
     isListed: (uid) => wanted.has(uid),
     probes: actions.podProbes,
     metrics: workerMetrics(metrics),

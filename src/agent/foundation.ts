@@ -5,7 +5,7 @@ import type { AgentConfig } from "../ground/config/index.ts";
 import type { PodLedger, PodStep, PodUid } from "../ground/model/index.ts";
 import { AgentMetrics } from "../node/metrics/index.ts";
 import { Figures, HealthRegistry } from "../node/server/index.ts";
-import { StartSlots, startSlotsFor } from "../pod/workers/index.ts";
+import { Rush, StartSlots, startSlotsFor } from "../pod/workers/index.ts";
 import { Ending } from "./ending.ts";
 import type { AgentInputs, Host, ProcessFacts } from "./inputs.ts";
 import { Wakes } from "./wakes.ts";
@@ -27,7 +27,7 @@ export interface Foundation {
   readonly link: RuntimeLink;
   readonly cri: RuntimeConnection;
   readonly ledger: PodLedger;
-  readonly startSlots: StartSlots;
+  readonly rush: Rush;
   readonly ending: Ending;
   /** Owns the loops of the pods; they run from the stage of that name on. */
   readonly scope: TaskScope;
@@ -55,7 +55,7 @@ export function layFoundation(inputs: AgentInputs): Foundation {
     wakes: new Wakes(),
     cri,
     link: new RuntimeLink(config.kubelet, { cri, clock, log: log.named("cri"), health }),
-    startSlots: new StartSlots(clock, startSlotsFor(host.facts.machine.cpus.logical)),
+    rush: new Rush(new StartSlots(clock, startSlotsFor(host.facts.machine.cpus.logical))),
     ledger: new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep),
     ending: new Ending(),
     scope: inputs.scope ?? new TaskScope(),

@@ -6,7 +6,7 @@ import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
 import type { CpusetKeeper, Placement } from "../pod/resources/index.ts";
 import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import type { PodSetupPorts, ResizerPorts, StartSlots, WorkerPorts } from "../pod/workers/index.ts";
+import type { PodSetupPorts, ResizerPorts, Rush, WorkerPorts } from "../pod/workers/index.ts";
 import type { PodSight, RuntimeHints } from "./build-pod-sight.ts";
 import type { Wakes } from "./wakes.ts";
 
@@ -39,7 +39,7 @@ export interface PodEngineParts
   readonly cpusets: Pick<CpusetKeeper, "made">;
   readonly volumes: PodVolumes;
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
-  readonly startSlots: StartSlots;
+  readonly rush: Rush;
   readonly metrics: AgentMetrics;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;

@@ -27,7 +27,7 @@ import { noDeviceGrants } from "../../src/pod/runtime/mapping/context.ts";
 import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
 import { PodMux } from "../../src/pod/sources/index.ts";
 import { PodVolumes, VolumeFiles, type VolumeKind } from "../../src/pod/volumes/index.ts";
-import { StartSlots } from "../../src/pod/workers/index.ts";
+import { Rush, StartSlots } from "../../src/pod/workers/index.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 
 export interface TestEngineOptions {
@@ -322,7 +322,7 @@ export class TestEngine implements AsyncDisposable {
           }
         },
       },
-      startSlots: new StartSlots(clock, startSlots),
+      rush: new Rush(new StartSlots(clock, startSlots)),
       metrics,
       recordPodEvent: recordEvent,
       recordNodeEvent() {},

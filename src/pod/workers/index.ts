@@ -7,6 +7,7 @@ export type { PodState, TerminateRequest } from "./pod-state.ts";
 export { PodWorkers } from "./pod-workers.ts";
 export type { WorkerMetrics, WorkerPorts } from "./ports.ts";
 export { hasWhatWasPromised, Resizer, type ResizerPorts } from "./resizer.ts";
+export { Rush } from "./rush.ts";
 export { StartSlots, startSlotsFor } from "./start-slots.ts";
 export { takeOffInTime } from "./take-off.ts";
 export { WorkerTable } from "./worker-table.ts";

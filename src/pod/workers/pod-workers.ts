@@ -46,7 +46,7 @@ export class PodWorkers {
   constructor(scope: TaskScope, ports: WorkerPorts) {
     this.#ports = ports;
     this.#workers = ports.table;
-    this.#slots = ports.startSlots;
+    this.#slots = ports.rush.slots;
     this.#clearing = new StartSlots(ports.clock, clearingAtOnce);
     this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
     onAbort(scope.signal, () => {

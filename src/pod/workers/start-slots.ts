@@ -13,7 +13,11 @@ export class StartSlots {
     this.#slots = new Slots(slots, { next: ([first]) => first });
   }
 
-  /** More pods are to start than can at once: what else the machine has to do may wait. */
+  get isTaken(): boolean {
+    return this.#slots.held > 0;
+  }
+
+  /** More pods are to start than can at once. */
   get isCrowded(): boolean {
     return this.#slots.waiting > 0;
   }

@@ -56,7 +56,7 @@ interface World extends AsyncDisposable {
   readonly recorder: EventRecorder;
 }
 
-function start(mayWait: () => boolean = () => false): World {
+function start(rush: () => "calm" | "busy" | "crowded" = () => "calm"): World {
   const clock = new FakeClock();
   const server = new EventServer();
   const recorder = new EventRecorder("node-1", {
@@ -64,7 +64,7 @@ function start(mayWait: () => boolean = () => false): World {
     clock,
     log: silentLogger,
     random: () => 0.5,
-    mayWait,
+    rush,
   });
   const scope = new TaskScope();
   scope.spawn("events", (signal) => recorder.run(signal));
@@ -241,26 +241,33 @@ for (const [code, reason] of [
   });
 }
 
-test("while many pods stand in line to start, events wait; not for ever", async () => {
-  let isCrowded = true;
-  await using world = start(() => isCrowded);
-  const { clock, server, recorder } = world;
-  recorder.pod(pod, started);
-  await clock.advance(1_000);
-  assert.equal(server.requests.length, 0);
-  isCrowded = false;
-  await clock.advance(200);
-  assert.equal(server.requests.length, 1);
-  isCrowded = true;
-  recorder.pod(pod, { ...started, reason: "Killing" });
-  await clock.advance(5_100);
-  assert.equal(server.requests.length, 2);
-});
+for (const { level, holdMs } of [
+  { level: "busy", holdMs: 1_000 },
+  { level: "crowded", holdMs: 5_000 },
+] as const) {
+  test(`while the node is ${level} with pods, events wait; not for ever`, async () => {
+    let rush: "calm" | "busy" | "crowded" = level;
+    await using world = start(() => rush);
+    const { clock, server, recorder } = world;
+    recorder.pod(pod, started);
+    await clock.advance(500);
+    assert.equal(server.requests.length, 0);
+    rush = "calm";
+    await clock.advance(100);
+    assert.equal(server.requests.length, 1);
+    rush = level;
+    recorder.pod(pod, { ...started, reason: "Killing" });
+    await clock.advance(holdMs - 100);
+    assert.equal(server.requests.length, 1);
+    await clock.advance(200);
+    assert.equal(server.requests.length, 2);
+  });
+}
 
 test("a thousand events may wait, more are dropped", async () => {
   const clock = new FakeClock();
   const server = new EventServer();
-  const ports = { client: server as never, clock, log: silentLogger, random: () => 0.5, mayWait: () => false };
+  const ports = { client: server as never, clock, log: silentLogger, random: () => 0.5, rush: () => "calm" as const };
   const recorder = new EventRecorder("node-1", ports);
   for (let count = 0; count < 1_200; count++) {
     recorder.pod({ ...pod, metadata: { ...pod.metadata, name: `p${count}`, uid: `u${count}` } }, started);

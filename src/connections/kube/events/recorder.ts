@@ -12,8 +12,8 @@ export interface EventRecorderPorts {
   readonly log: Logger;
   /** Between 0 and 1. */
   readonly random: () => number;
-  /** The machine has more urgent things to do: events wait for a while. */
-  readonly mayWait: () => boolean;
+  /** How much more urgent things the machine has to do: events wait for them, for a while. */
+  readonly rush: () => keyof typeof longestHoldMs;
 }
 
 const longestQueue = 1_000;
@@ -21,9 +21,9 @@ const longestQueue = 1_000;
 const mostOfOne = 50;
 const mostTries = 12;
 const retryMs = 10_000;
-/** How old events get at most while pods stand in line for their start. */
-const longestHoldMs = 5_000;
-const lookEveryMs = 100;
+/** How old events get at most while pods start or stop, and while more stand in line for it. */
+const longestHoldMs = { calm: 0, busy: 1_000, crowded: 5_000 };
+const lookEveryMs = 50;
 
 /** Takes events from the agent's parts and brings them to the API server, one after the other, while `run` runs. */
 export class EventRecorder {
@@ -57,7 +57,7 @@ export class EventRecorder {
     while (!signal.aborted) {
       const next = this.#take();
       if (next !== undefined) {
-        await this.#whileItMayWait(next, signal);
+        await this.#letPodsGoFirst(next, signal);
         await this.#deliver(next, signal);
       } else {
         await new Promise<void>((resolve) => {
@@ -67,11 +67,11 @@ export class EventRecorder {
     }
   }
 
-  /** In a burst, what an API server on the same machine does for events is taken from the pods that start. */
-  async #whileItMayWait({ nanos }: { readonly nanos: bigint }, signal: AbortSignal): Promise<void> {
-    const { clock, mayWait } = this.#ports;
+  /** What an API server on the same machine does for events is taken from the pods that start and stop. */
+  async #letPodsGoFirst({ nanos }: { readonly nanos: bigint }, signal: AbortSignal): Promise<void> {
+    const { clock, rush } = this.#ports;
     const ageMs = (): number => clock.now() - Number(nanos / 1_000_000n);
-    while (mayWait() && ageMs() >= 0 && ageMs() < longestHoldMs) await clock.sleep(lookEveryMs, signal);
+    while (ageMs() >= 0 && ageMs() < longestHoldMs[rush()]) await clock.sleep(lookEveryMs, signal);
   }
 
   #record(reference: ObjectReference, event: PodEvent): void {

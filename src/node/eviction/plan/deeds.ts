@@ -29,10 +29,13 @@ export function reclaimed(deeds: Deeds, now: number): Deeds {
   return { ...deeds, reclaimingSince: undefined, lastReclaimAt: now };
 }
 
-/** Once no disk is too full, what the last victim had there has been seen to go, or was not needed. */
-export function deedsUnder(deeds: Deeds, { acting }: Pick<Look, "acting">): Deeds {
+/**
+ * Once no disk is too full and all victims are gone, what they had there has been seen to go, or was not needed. One that
+ * is still here may fill it again.
+ */
+export function deedsUnder(deeds: Deeds, { acting }: Pick<Look, "acting">, isHere: (uid: PodUid) => boolean): Deeds {
   if (deeds.lastDiskVictimAt === undefined || acting.some(isAboutDisk)) return deeds;
-  return { ...deeds, lastDiskVictimAt: undefined };
+  return [...deeds.victims.keys()].some(isHere) ? deeds : { ...deeds, lastDiskVictimAt: undefined };
 }
 
 /** Only who is still here is remembered. */

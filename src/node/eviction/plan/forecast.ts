@@ -115,7 +115,8 @@ class ForeseenNode {
   look(): Situation {
     const look = lookAt(this.#record, this.#observations, this.#start, this.#now);
     this.#record = look.record;
-    this.#deeds = deedsUnder(this.#deeds, look);
+    const here = new Set(this.#candidates.map(({ pod }) => uidOf(pod)));
+    this.#deeds = deedsUnder(this.#deeds, look, (uid) => here.has(uid));
     return {
       ...this.#start,
       now: this.#now,

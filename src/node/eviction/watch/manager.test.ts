@@ -120,6 +120,28 @@ test("who went for something else, or freed enough, holds up nobody who fills th
   assert.deepEqual(names(), ["eater", "filler-1", "filler-2"]);
 });
 
+test("a disk with room for a moment, while its victim still writes, costs no second pod", async () => {
+  await using world = new EvictionWorld(settings(threshold("nodefs.available", 10_000)));
+  const filling = (bytes: number): DiskUse => ({ ...noDisk, ownVolumes: { bytes, inodes: 1 } });
+  world.pods.push(worldPod("filler", { disk: filling(50_000) }), worldPod("bystander", { disk: filling(100) }));
+  world.start();
+  await world.clock.advance(1_000);
+  const press = async (bytes: number, ms: number): Promise<void> => {
+    world.others.nodefs = { bytes, inodes: 0 };
+    await world.clock.advance(ms);
+  };
+  await press(45_000, 600);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["filler"],
+  );
+  await press(0, 300);
+  // Its files take longer to go than itself.
+  await press(95_000, 10_000);
+  await press(0, 60_000);
+  assert.equal(world.evicted.length, 1);
+});
+
 test("somebody who eats all there is gets no time: what was polite becomes sudden", async () => {
   await using world = new EvictionWorld(hard);
   const eater = worldPod("eater", { memoryBytes: 1000 });

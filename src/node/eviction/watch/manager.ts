@@ -164,7 +164,7 @@ export class EvictionManager {
     const now = clock.monotonic();
     const look = lookAt(this.#record, reading.observations, this.#lookSettings(), now);
     this.#record = look.record;
-    this.#deeds = deedsUnder(this.#deeds, look);
+    this.#deeds = deedsUnder(this.#deeds, look, (uid) => this.#ports.pods().some(({ pod }) => uidOf(pod) === uid));
     this.#tell(look.conditions);
     let step: EvictionStep = { type: "rest" };
     if (look.acting.length > 0) {

@@ -27,13 +27,31 @@ export async function diskReport(machine: VirtualMachine, survives: () => boolea
   }
 }
 
+/** Only of what the agent keeps. */
+export async function agentFilesReport(machine: VirtualMachine, survives: () => boolean): Promise<StateFilesReport> {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-vm-disk-"));
+  try {
+    await machine.withDiskAfterCut(survives, async (disk) => {
+      await mend(disk);
+      await runProgram("debugfs", ["-R", `rdump /var/lib/kubelet ${directory}`, disk]);
+    });
+    return await judgeStateFiles(directory);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
 async function unpack(disk: string, directory: string): Promise<void> {
-  // Replays the file system's journal, as the machine would; 1: something was mended.
-  await runProgram("sh", ["-c", 'e2fsck -p "$1" || [ $? = 1 ]', "sh", disk]);
+  await mend(disk);
   const lookIn = (command: string): Promise<string> => runProgram("debugfs", ["-R", command, disk]);
   await mkdir(directory, { recursive: true });
   await lookIn(`rdump /var/lib/kubelet /var/lib/nodelet-api ${directory}`);
   await lookIn(`dump ${acknowledgedFile} ${join(directory, "acknowledged")}`);
+}
+
+/** Replays the file system's journal, as the machine would; 1: something was mended. */
+async function mend(disk: string): Promise<void> {
+  await runProgram("sh", ["-c", 'e2fsck -p "$1" || [ $? = 1 ]', "sh", disk]);
 }
 
 async function storedIn(directory: string): Promise<ReadonlySet<string>> {

@@ -56,7 +56,9 @@ export async function judgeStateFiles(directory: string): Promise<StateFilesRepo
     const isPem = /\.(crt|key|pem)$/.test(path);
     // What is said of a pod that runs, and of its probes, is not waited for; unreadable, it counts as absent.
     const isOfPod = /\/pods\/[^/]+\/nodelet(-probes)?\.json$/.test(path);
-    const isJson = /\.(json|kubeconfig)$|image_manager|checkpoint|config\.yaml$/.test(path) && !isOfPod;
+    const isJson =
+      /\.(json|kubeconfig)$|image_manager|checkpoint|config\.yaml$|graceful_node_shutdown_state$/.test(path) &&
+      !isOfPod;
     const isTheirs = /\/pods\/[^/]+\/(volumes|containers|plugins)\//.test(path);
     if ((!isPem && !isJson) || isTheirs) continue;
     count++;

@@ -69,6 +69,7 @@ class PluginDoor {
   readonly #base: Foundation;
   readonly #directory: string;
   readonly #plugins: DevicePlugins;
+  #lastProblem: string | undefined;
 
   constructor(base: Foundation, directory: string, plugins: DevicePlugins) {
     this.#base = base;
@@ -104,7 +105,10 @@ class PluginDoor {
       const reason = `device registration error: ${what}: ${explain(error)}`;
       // Another agent serves this machine's plugins: nothing is broken.
       health.report(checkName, { state: error instanceof DirectoryInUseError ? "waiting" : "failed", reason });
-      log.error("Device plugins can't register; trying again", error, { directory: this.#directory, retryMs });
+      // Another agent may have them for days.
+      if (reason !== this.#lastProblem)
+        log.error("Device plugins can't register; trying again", error, { directory: this.#directory, retryMs });
+      this.#lastProblem = reason;
       return undefined;
     }
   }

@@ -10,7 +10,7 @@ import { CgroupDriver } from "../../src/connections/cri/index.ts";
 import { type LogindDoor, logindDoor } from "../../src/connections/host/index.ts";
 import type { ApiConnection } from "../../src/connections/kube/index.ts";
 import { resources } from "../../src/connections/kube/index.ts";
-import { messageOf, silentLogger } from "../../src/ground/base/index.ts";
+import { type Logger, messageOf, silentLogger } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
 import { FakeApi } from "./fake-api.ts";
@@ -36,6 +36,7 @@ export interface WholeAgentOptions {
   readonly config?: string;
   /** An agent that is gone: this one finds its directory, its runtime and its API server. */
   readonly after?: WholeAgent;
+  readonly log?: Logger;
   /** What the machine swaps to. */
   readonly swaps?: readonly string[];
   /** Called at the begin of each stage that touches the machine. */
@@ -77,7 +78,7 @@ export class WholeAgent implements AsyncDisposable {
       config,
       clock,
       random: () => 0.5,
-      log: silentLogger,
+      log: options.log ?? silentLogger,
       process: {
         pid: 1,
         isRoot: true,
@@ -241,7 +242,10 @@ export class WholeAgent implements AsyncDisposable {
       tuneProcess: async () => onHost("tuneProcess"),
       listen: async () => onHost("listen"),
       servePodResources: async () => ({ [Symbol.asyncDispose]: async () => {} }),
-      openDevicePlugins: async () => ({ wereThere: true, [Symbol.asyncDispose]: async () => {} }),
+      openDevicePlugins: async () => {
+        await onHost("openDevicePlugins");
+        return { wereThere: true, [Symbol.asyncDispose]: async () => {} };
+      },
       containerLogsDir: join(this.directory, "links"),
       cgroupFiles: this.cgroups,
       processes: { own: 1, isKernelThread: async () => false, areShared: async () => false },

@@ -11,6 +11,7 @@ import { silentLogger, systemClock } from "../../ground/base/index.ts";
 import type { CgroupNaming, IdentifiedPod, PodUid, ResourceRequirements } from "../../ground/model/index.ts";
 import { kernelCgroupFiles } from "./cgroup-files.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
+import type { PodValueSettings } from "./pod-cgroup-limits.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 
 const layout = await readCgroupLayout();
@@ -46,19 +47,26 @@ interface RealNode {
   readonly file: (controller: string, path: string) => string;
 }
 
-async function onRealKernel(run: (node: RealNode) => Promise<void>): Promise<void> {
+async function onRealKernel(
+  run: (node: RealNode) => Promise<void>,
+  more: Partial<PodValueSettings> = {},
+): Promise<void> {
   const root = `/nodelet-test-${randomBytes(4).toString("hex")}`;
   const tree = new CgroupTree(layout, kernelCgroupFiles, systemClock);
   const naming: CgroupNaming = { driver: "cgroupfs", root, perQos: true };
   const settings = { cpuCfsQuota: true, cpuPeriodUs: 100_000, podPidsLimit: 500, memoryQos: false, hugePageSizes: [] };
-  const cgroups = new PodCgroups(naming, settings, {
-    tree,
-    log: silentLogger,
-    activePods: () => [guaranteed, burstable, bestEffort],
-    arePodsKnown: () => true,
-    hasExclusiveCpus: () => false,
-    isSettled: () => true,
-  });
+  const cgroups = new PodCgroups(
+    naming,
+    { ...settings, ...more },
+    {
+      tree,
+      log: silentLogger,
+      activePods: () => [guaranteed, burstable, bestEffort],
+      arePodsKnown: () => true,
+      hasExclusiveCpus: () => false,
+      isSettled: () => true,
+    },
+  );
   const file = (controller: string, path: string): string => join(mountPoints.get(controller) ?? "", root, path);
   try {
     await cgroups.createTiers();
@@ -168,4 +176,49 @@ test("many pods made and removed at the same time", { skip }, async () => {
     await Promise.all(pods.map((one) => cgroups.remove(one.metadata.uid as PodUid, signal)));
     assert.equal((await cgroups.list()).size, 0);
   });
+});
+
+/** A process that takes 30 MB when it is told to, and keeps them. */
+const holder =
+  "process.stdin.once('data', () => { globalThis.held = Buffer.alloc(30_000_000, 1); console.log('held'); });";
+
+test("a class that holds more than better ones leave it keeps that and lives, and has its limit when it gives it back", {
+  skip,
+}, async () => {
+  const mebibyte = 1 << 20;
+  const memoryReserve = { percent: 50n, allocatable: BigInt(40 * mebibyte) };
+  await onRealKernel(
+    async ({ cgroups, root, file }) => {
+      await cgroups.ensure(bestEffort);
+      const child = spawn(process.execPath, ["-e", holder], { stdio: ["pipe", "pipe", "ignore"] });
+      await once(child, "spawn");
+      const gone = once(child, "exit");
+      try {
+        const path = `${root}/kubepods/besteffort/pode-1`;
+        // Before it takes any memory there: the limit of its class, half of 64 MiB less than all.
+        const limit = async (): Promise<number> =>
+          Number(await contentOf(file("memory", "kubepods/besteffort/memory.limit_in_bytes")));
+        assert.equal(await limit(), 8 * mebibyte);
+        await writeFile(file("memory", "kubepods/besteffort/memory.limit_in_bytes"), String(200 * mebibyte));
+        for (const mountPoint of mountPoints.values())
+          await writeFile(join(mountPoint, path, "cgroup.procs"), `${child.pid}`);
+        const held = once(child.stdout, "data");
+        child.stdin.write("now\n");
+        await held;
+        await cgroups.updateTiers();
+        assert.ok((await limit()) >= 30_000_000 && (await limit()) < 200 * mebibyte, `${await limit()} bytes`);
+        assert.deepEqual([child.exitCode, child.signalCode], [null, null], "nobody was killed for it");
+      } finally {
+        child.kill("SIGKILL");
+        await gone;
+      }
+      await cgroups.updateTiers();
+      assert.equal(
+        await contentOf(file("memory", "kubepods/besteffort/memory.limit_in_bytes")),
+        String(8 * mebibyte),
+        "what is left",
+      );
+    },
+    { memoryReserve },
+  );
 });

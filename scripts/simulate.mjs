@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { plantedFaults } from "../test/simulation/planted-faults.mjs";
-import { buildSimulation } from "./build-simulation.mjs";
+import { buildSimulation, simulationFlags } from "./build-simulation.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +29,7 @@ const startedAt = performance.now();
 let next = from;
 let passed = 0;
 let hours = 0;
+let processorSeconds = 0;
 const failed = [];
 const running = new Set();
 try {
@@ -40,7 +41,8 @@ try {
 const seconds = (performance.now() - startedAt) / 1000;
 const pace = Math.round((hours / seconds) * 60);
 console.log(
-  `${passed} seeds passed, ${failed.length} failed; ${Math.round(hours)} simulated hours, ${pace} per minute`,
+  `${passed} seeds passed, ${failed.length} failed; ${Math.round(hours)} simulated hours, ${pace} per minute, ` +
+    `${(processorSeconds / hours).toFixed(1)} s of a processor for each`,
 );
 if (failed.length > 0) {
   console.log(`failed: ${failed.join(" ")}`);
@@ -59,14 +61,7 @@ async function work(bundle) {
 }
 
 async function runPortion(bundle, first, count) {
-  const args = [
-    "--max-semi-space-size=64",
-    "--enable-source-maps",
-    bundle,
-    String(first),
-    String(count),
-    String(minutes),
-  ];
+  const args = [...simulationFlags, "--enable-source-maps", bundle, String(first), String(count), String(minutes)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   running.add(child);
   let seen = 0;
@@ -84,6 +79,7 @@ async function runPortion(bundle, first, count) {
 
 function report(outcome) {
   hours += outcome.hours;
+  processorSeconds += outcome.processorSeconds;
   if (outcome.failure === null) {
     passed++;
     if (passed % 100 === 0) console.log(`${passed} seeds passed`);

@@ -193,6 +193,14 @@ export function mkdir(path: PathLike, options?: unknown): Promise<string | undef
   });
 }
 
+export function mkdtemp(prefix: PathLike): Promise<string> {
+  return machine().soon(() => {
+    const path = `${text(prefix)}${machine().ids.hex(6)}`;
+    machine().disk.makeDirectory(path, 0o700);
+    return path;
+  });
+}
+
 export function rmdir(path: PathLike): Promise<void> {
   return machine().soon(() => machine().disk.removeDirectory(text(path)));
 }

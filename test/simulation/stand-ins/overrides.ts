@@ -15,6 +15,7 @@ export const overrides: Readonly<Record<string, Readonly<Record<string, unknown>
   },
   "node:os": {
     hostname: () => "sim",
+    tmpdir: () => "/tmp",
     release: () => "6.8.0",
     arch: () => "x64",
     networkInterfaces: () => ({

@@ -87,7 +87,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
       return result.type === "failed" ? result.message : undefined;
     },
     killAfterFailedHook: killAfterFailedHook(observer, killer),
-    removeContainer: (container, signal) => removal.remove(container, signal),
+    removeContainer: (container, signal, logs) => removal.remove(container, signal, logs),
     noteResources: async (pod, name, resources) => {
       // An agent that knows what was given and not what was promised would take it back.
       await Promise.allSettled([sight.actuations.noteForGood(pod, name, resources), sight.allocations.saved()]);

@@ -1,5 +1,7 @@
 // Restart policies and rules of single containers, on virtual time over the simulated runtime.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { dirname } from "node:path";
 import { describe, test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
 import { exitsAfter } from "../beside/hollow/index.ts";
@@ -101,6 +103,25 @@ describe("a rule that restarts all containers", () => {
     assert.equal(conditionOf(node, "job", "AllContainersRestarting")?.status, "False");
     assert.equal(conditionOf(node, "job", "Initialized")?.status, "True");
     assert.equal(node.phase("job"), "Running");
+  });
+
+  test("what containers said last is kept, and nothing of what they said before", async () => {
+    await using node = await TestEngine.start();
+    node.runtime.behave("setup", exitsAfter(500, 0));
+    node.runtime.behave("trainer", exitsAfter(1_000, 42));
+    await node.want(job());
+    const logs = (name: string): readonly string[] => {
+      const [found] = node.runtime.containers().filter(({ config }) => config.metadata?.name === name);
+      return found === undefined ? [] : readdirSync(dirname(found.logPath)).sort();
+    };
+    await node.until(
+      "one round",
+      () => node.container("job", "trainer").restartCount === 1 && logs("helper").length > 1,
+    );
+    for (const name of ["trainer", "helper", "side", "setup"]) assert.deepEqual(logs(name), ["0.log", "1.log"], name);
+    await node.until("three rounds", () => node.container("job", "trainer").restartCount === 3);
+    await node.until("it runs", () => node.running().includes("job/trainer"));
+    for (const name of ["trainer", "helper", "side", "setup"]) assert.deepEqual(logs(name), ["2.log", "3.log"], name);
   });
 
   test("the pod never looks ended or pending on the way, and keeps to the back-off when it happens again and again", async () => {

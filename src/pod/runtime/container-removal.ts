@@ -1,7 +1,7 @@
 import { criCodeOf, type RuntimeService } from "../../connections/cri/index.ts";
 import type { Logger } from "../../ground/base/index.ts";
 import type { ObservedContainer } from "../../ground/model/index.ts";
-import { type LogDirectories, removeContainerLogs } from "./log-cleanup.ts";
+import { type LogDirectories, removeContainerLogs, removeEarlierLogs } from "./log-cleanup.ts";
 
 export type RemovableContainer = Pick<ObservedContainer, "id" | "logPath" | "state"> & {
   readonly annotations: Pick<ObservedContainer["annotations"], "terminationGraceSeconds">;
@@ -11,6 +11,9 @@ export interface RemovalPorts {
   readonly runtime: Pick<RuntimeService, "stopContainer" | "removeContainer">;
   readonly log: Logger;
 }
+
+/** What becomes of the container's log; whoever keeps it has nothing left of earlier ones. */
+export type LeftLogs = "remove" | "keep";
 
 const shortestStopSeconds = 2;
 
@@ -26,12 +29,12 @@ export class ContainerRemoval {
   }
 
   /** A runtime refuses a second removal while the first is under way, so that one is waited for. */
-  async remove(container: RemovableContainer, signal: AbortSignal): Promise<void> {
+  async remove(container: RemovableContainer, signal: AbortSignal, logs: LeftLogs = "remove"): Promise<void> {
     const { id } = container;
     for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
       await Promise.allSettled([other]);
     }
-    const removal = this.#remove(container, signal);
+    const removal = this.#remove(container, signal, logs);
     this.#underWay.set(id, removal);
     try {
       await removal;
@@ -40,11 +43,12 @@ export class ContainerRemoval {
     }
   }
 
-  async #remove(container: RemovableContainer, signal: AbortSignal): Promise<void> {
+  async #remove(container: RemovableContainer, signal: AbortSignal, logs: LeftLogs): Promise<void> {
     const { runtime, log } = this.#ports;
     const containerId = container.id;
     if (container.state === "unknown") await this.#stop(container, signal);
-    if ((await removeContainerLogs(container, this.#directories)) === "outside") {
+    if (logs === "keep") await removeEarlierLogs(container, this.#directories);
+    else if ((await removeContainerLogs(container, this.#directories)) === "outside") {
       const { podLogsDir } = this.#directories;
       log.warn("Container logs outside of the pod logs directory, left there", { path: container.logPath, podLogsDir });
     }

@@ -29,6 +29,26 @@ export async function removeContainerLogs(
   return "removed";
 }
 
+/** Deletes the logs of instances before this one, and leaves its own: what it said last is worth reading. */
+export async function removeEarlierLogs(
+  { logPath }: { readonly logPath: string },
+  { podLogsDir }: Pick<LogDirectories, "podLogsDir">,
+): Promise<void> {
+  const own = attemptOf(Buffer.from(basename(logPath)));
+  const directory = own === undefined ? undefined : await realDirectory(logPath, podLogsDir);
+  if (own === undefined || directory === undefined || directory === "outside") return;
+  const earlier = (await namesIn(directory)).filter((name) => (attemptOf(name) ?? own) < own);
+  if (earlier.length === 0) return;
+  using held = await HeldDirectory.open(directory);
+  for (const name of earlier) await removeTreeIn(held, name, directory);
+}
+
+/** `3.log`, or a rotated part of it. */
+function attemptOf(name: Buffer): number | undefined {
+  const digits = /^(\d{1,10})\.log/.exec(name.toString("latin1"))?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 async function removeStartingWith(start: Buffer, directory: string): Promise<void> {
   const names = (await namesIn(directory)).filter((name) => name.subarray(0, start.length).equals(start));
   if (names.length === 0) return;

@@ -21,6 +21,7 @@ import {
   type StartReason,
   uidOf,
 } from "../../ground/model/index.ts";
+import type { LeftLogs } from "./container-removal.ts";
 import {
   type ContainerContext,
   type ContainerImage,
@@ -126,9 +127,9 @@ export class ContainerStarter {
     await this.#postStart(request, made.id, signal);
   }
 
-  /** Deletes a dead container with its logs. */
-  async removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void> {
-    await this.#ports.removeContainer(container, signal);
+  /** Deletes a dead container, and its logs unless they are kept. */
+  async removeContainer(container: ObservedContainer, signal: AbortSignal, logs: LeftLogs = "remove"): Promise<void> {
+    await this.#ports.removeContainer(container, signal, logs);
   }
 
   /**
@@ -318,7 +319,7 @@ export interface StarterPorts {
     signal: AbortSignal,
   ) => Promise<string | undefined>;
   readonly killAfterFailedHook: (pod: IdentifiedPod, id: ContainerId, signal: AbortSignal) => Promise<void>;
-  readonly removeContainer: (container: ObservedContainer, signal: AbortSignal) => Promise<void>;
+  readonly removeContainer: (container: ObservedContainer, signal: AbortSignal, logs?: LeftLogs) => Promise<void>;
   /** A container is made that may use this; resolves, whatever happens, when an agent that is killed now would know. */
   readonly noteResources: (pod: IdentifiedPod, container: string, resources: ContainerResources) => Promise<void>;
   /** Whether what was noted when the container was made is what it is to have. */

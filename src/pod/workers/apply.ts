@@ -8,6 +8,7 @@ import {
   type IdentifiedPod,
   isSidecar,
   named,
+  newestOf,
   type ObservedContainer,
   type ObservedPod,
   ownGraceSeconds,
@@ -176,7 +177,11 @@ async function restartAll(
     triggers,
   ];
   for (const group of inTurn) {
-    await mapAtMost(aFewAtOnce, group, (container) => ports.starter.removeContainer(container, signal));
+    await mapAtMost(aFewAtOnce, group, (container) => {
+      // Whoever collects logs, or asks why all of it restarted, has not read the last of them yet.
+      const isNewest = container === newestOf(observed, container.name);
+      return ports.starter.removeContainer(container, signal, isNewest ? "keep" : "remove");
+    });
   }
   return [];
 }

@@ -114,7 +114,7 @@ export interface StarterPort {
   ): Promise<SandboxId>;
   /** Throws StartError with the reason users see. */
   startContainer(request: StartContainerRequest, signal: AbortSignal): Promise<void>;
-  removeContainer(container: ObservedContainer, signal: AbortSignal): Promise<void>;
+  removeContainer(container: ObservedContainer, signal: AbortSignal, logs?: "remove" | "keep"): Promise<void>;
 }
 
 /** Gives running containers other resources in place. */

@@ -80,6 +80,8 @@ function buildManager(base: Foundation, parts: EvictionParts, disk: PodDiskMeter
       naming,
       observed: (uid) => sight.observer.latest(uid),
       runtime: cri.runtime,
+      clock,
+      log,
     }),
     disks: new DiskUses({ clock, log, measure: (pod, signal) => disk.use(pod, signal) }),
     reclaim: (means, signal) => (means === "images" ? images.deleteUnused(signal) : gc.deleteAllUnused(signal)),

@@ -1,6 +1,14 @@
 import type { RuntimeService } from "../../../connections/cri/index.ts";
 import { CgroupPaths } from "../../../connections/host/index.ts";
 import {
+  type Clock,
+  isAbort,
+  type Logger,
+  messageOf,
+  unlessAborted,
+  withDeadline,
+} from "../../../ground/base/index.ts";
+import {
   type CgroupNaming,
   type IdentifiedPod,
   newestOf,
@@ -17,7 +25,12 @@ export interface PodMeterPorts {
   /** As the runtime was last seen. */
   readonly observed: (uid: PodUid) => ObservedPod | undefined;
   readonly runtime: Pick<RuntimeService, "listContainerStats">;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
+
+/** Nobody waits for a runtime while memory gets less; what it said before has to do. */
+const runtimeWithinMs = 500;
 
 /** What pods use of memory and of the machine's processes, read from their cgroups when somebody asks. */
 export class PodMeter {
@@ -25,6 +38,7 @@ export class PodMeter {
   #paths: CgroupPaths | undefined;
   /** What the runtime says of containers, by id: for pods without a cgroup of their own. */
   #told: ReadonlyMap<string, number> = new Map();
+  #isAsking = false;
 
   constructor(ports: PodMeterPorts) {
     this.#ports = ports;
@@ -32,11 +46,28 @@ export class PodMeter {
 
   /** Asks the runtime, where pods have no cgroups of their own that could be read. */
   async refresh(signal: AbortSignal): Promise<void> {
-    if (this.#ports.naming().perQos) return;
-    const { stats } = await this.#ports.runtime.listContainerStats({ filter: undefined }, { signal });
-    this.#told = new Map(
-      stats.map(({ attributes, memory }) => [attributes?.id ?? "", Number(memory?.workingSetBytes?.value ?? 0n)]),
-    );
+    const { naming, clock, log } = this.#ports;
+    if (naming().perQos || this.#isAsking) return;
+    const late = (): Error => new Error(`no answer within ${runtimeWithinMs} ms`);
+    try {
+      await withDeadline(clock, runtimeWithinMs, late, signal, (bounded) => unlessAborted(this.#ask(signal), bounded));
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.warn("The runtime did not say what containers use", { reason: messageOf(error) });
+    }
+  }
+
+  /** An answer that comes late is still better than the one before it. */
+  async #ask(signal: AbortSignal): Promise<void> {
+    this.#isAsking = true;
+    try {
+      const { stats } = await this.#ports.runtime.listContainerStats({ filter: undefined }, { signal });
+      this.#told = new Map(
+        stats.map(({ attributes, memory }) => [attributes?.id ?? "", Number(memory?.workingSetBytes?.value ?? 0n)]),
+      );
+    } finally {
+      this.#isAsking = false;
+    }
   }
 
   /** undefined: something of it runs, but how much it uses can't be told. */

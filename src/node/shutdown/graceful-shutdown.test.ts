@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { testPod } from "../../../test/support/pods.ts";
 import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import { type IdentifiedPod, uidOf } from "../../ground/model/index.ts";
 import { GracefulShutdown, type ShutdownLogind } from "./graceful-shutdown.ts";
 import { ShutdownProgress } from "./shutdown-progress.ts";
 
@@ -18,6 +20,9 @@ class Machine implements AsyncDisposable {
   held = 0;
   opened = 0;
   saving: Promise<void> = Promise.resolve();
+  arePodsKnown = true;
+  /** Pods that end as soon as they are told to. */
+  pods: IdentifiedPod[] = [];
   tell: (begins: boolean) => void = () => {};
   readonly shutdown: GracefulShutdown;
 
@@ -31,9 +36,11 @@ class Machine implements AsyncDisposable {
       openLogind: async () => this.#logind(),
       recordNodeEvent: () => {},
       recordPodEvent: () => {},
-      arePodsKnown: () => true,
-      activePods: () => [],
-      terminate: () => {},
+      arePodsKnown: () => this.arePodsKnown,
+      activePods: () => this.pods,
+      terminate: (uid) => {
+        this.pods = this.pods.filter((pod) => uidOf(pod) !== uid);
+      },
       stepOf: () => undefined,
       isReported: () => true,
       isNodeReported: () => true,
@@ -111,4 +118,17 @@ test("a disk that does not answer holds up the machine for two seconds at the mo
   assert.equal(machine.progress.isUnderWay, true);
   await machine.clock.advance(2_500);
   assert.equal(machine.held, 0);
+});
+
+test("a source of pods that never speaks costs a quarter of the time; then those end that are known", async () => {
+  await using machine = new Machine();
+  machine.arePodsKnown = false;
+  await machine.start();
+  machine.pods = [testPod({}, { uid: "u" })];
+  machine.tell(true);
+  await machine.clock.advance(5_000);
+  assert.deepEqual([machine.pods.length, machine.held], [1, 1]);
+  await machine.clock.advance(4_000);
+  assert.deepEqual([machine.pods.length, machine.held], [0, 0]);
+  assert.deepEqual(machine.said, ["Not every pod is known; those that are end now"]);
 });

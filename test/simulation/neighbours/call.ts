@@ -27,6 +27,8 @@ export interface Call extends LocalCall {
   /** The call arrives, unless it is refused or never answered. */
   readonly perform: (signal: AbortSignal) => Promise<unknown>;
   readonly onHung?: (() => void) | undefined;
+  /** When who hangs over it gives up by itself; undefined: never. */
+  readonly hungMs?: number | undefined;
 }
 
 /** One call on a way on which anything can go wrong. */
@@ -69,6 +71,10 @@ export function callThrough(callee: Callee, call: Call): Promise<unknown> {
       if (fate === "hung") {
         trace.add("fault", `${name} never answers ${operation}`);
         call.onHung?.();
+        if (call.hungMs !== undefined) {
+          const givenUp = errorOf("Unknown", operation, "nothing came for too long: context canceled");
+          timeline.after(call.hungMs, undefined, () => fail(givenUp));
+        }
         return;
       }
       if (ending.signal.aborted) return;

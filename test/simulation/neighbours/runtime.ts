@@ -19,6 +19,8 @@ const usualMs: Readonly<Record<string, readonly [number, number]>> = {
   execSync: [5, 30],
 };
 const restMs = [0.3, 3] as const;
+/** Nobody gives a pull a deadline, as nobody knows how long one takes; containerd ends one that makes no progress. */
+const hungMs: Readonly<Record<string, number>> = { pullImage: 5 * 60_000 };
 
 type Methods = Readonly<Record<string, (request: unknown, options: { signal: AbortSignal }) => Promise<unknown>>>;
 
@@ -66,6 +68,7 @@ export class RuntimeNeighbour {
       operation,
       usualMs: usualMs[operation] ?? restMs,
       onHung: () => this.onHung(caller),
+      hungMs: hungMs[operation],
       perform: async (signal) => {
         this.onCall(caller);
         const answer = await this.#perform(operation, request, signal);

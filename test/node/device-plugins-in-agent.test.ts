@@ -34,10 +34,12 @@ test("devices of a plugin reach containers whatever becomes of the plugin and th
   home.configure({ staticPodPath: manifests, fileCheckFrequency: "1s" });
   const client = new LocalClient(join(home.rootDir, "nodelet.sock"));
   const soon = () => AbortSignal.timeout(20_000);
-  const run = (name: string, devices: number): void => {
+  const run = (name: string, devices: number, init = false): void => {
     const resources = devices === 0 ? {} : { limits: { [gpu]: String(devices) } };
     const container = { name: "main", image: "image", imagePullPolicy: "IfNotPresent", resources };
-    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec: { containers: [container] } };
+    const initContainers = init ? [{ ...container, name: "init", command: ["sh", "-c", "exit 0"] }] : [];
+    const spec = { initContainers, containers: [container] };
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
     writeFileSync(join(manifests, `${name}.json`), JSON.stringify(pod));
   };
   const podOf = async (name: string): Promise<Pod | undefined> =>
@@ -66,7 +68,8 @@ test("devices of a plugin reach containers whatever becomes of the plugin and th
   let plugin = await begin();
   try {
     await plugin.offer({ devices: ["a", "b", "!broken"] });
-    run("first", 1);
+    // Its init container has ended when the agent starts again: the kubelet would fail the pod for that.
+    run("first", 1, true);
     await runs("first");
     const config = made.get("first");
     assert.equal(devicesOf("first"), "a");
@@ -97,7 +100,11 @@ test("devices of a plugin reach containers whatever becomes of the plugin and th
           gpu,
           1,
           [
-            ["a", "Healthy", "first-node-1 asks for 1"],
+            [
+              "a",
+              "Healthy",
+              "first-node-1 asks for 1; later containers of the pod use it again,first-node-1 asks for 1",
+            ],
             ["b", "Healthy", ""],
             ["broken", "Unhealthy", ""],
           ],

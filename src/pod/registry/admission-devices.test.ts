@@ -327,6 +327,32 @@ test("how devices are is told of pods that have them, when it changes", async ()
   assert.equal(world.manager.healthOf("p" as PodUid, "c0")[0]?.resources?.[0]?.health, "Unknown");
 });
 
+for (const [what, text] of [
+  ["of nonsense", "x"],
+  ["of nothing", ""],
+  ["of another kind", "[]"],
+  ["that was cut off", undefined],
+  [
+    "with another checksum",
+    '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"vendor.com/gpu":["a"]}},"Checksum":1}',
+  ],
+] as const) {
+  test(`a checkpoint ${what} is nobody's loss but its own: who runs goes on, and plugins register as ever`, async () => {
+    world.offer(gpu, ["a", "b"]);
+    world.add(wants("p", { [gpu]: 1 }));
+    await settleWorld(world);
+    world.file.text = text ?? world.file.text?.slice(0, -20);
+    await world.restart(false);
+    assert.ok(world.running.has("p" as PodUid));
+    assert.equal(world.manager.state.size, 0);
+    assert.deepEqual(world.manager.amounts(), { capacity: new Map(), allocatable: new Map(), removed: [] });
+    world.offer(gpu, ["a", "b"]);
+    assert.deepEqual(world.manager.amounts().allocatable, new Map([[gpu, 2]]));
+    await settleWorld(world);
+    assert.match(world.file.text ?? "", /"RegisteredDevices":\{"vendor.com\/gpu":\["a","b"\]\}/, "and is whole again");
+  });
+}
+
 test("a disk that is full makes pods wait, and refuses none", async () => {
   world.offer(gpu, ["a"]);
   await settleWorld(world);

@@ -57,6 +57,7 @@ export {
   readBootTime,
   readCgroupOf,
   readDiskActivity,
+  readKernelFile,
   readNetworkOf,
   readOomKills,
   readOpenFileLimit,

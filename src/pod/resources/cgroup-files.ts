@@ -1,6 +1,7 @@
 import { constants, mkdir, open, readdir, readFile, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { readKernelFile } from "../../connections/host/index.ts";
 import { hasCode } from "../../ground/base/index.ts";
 
 /** Port: the kernel's cgroup file system. Errors carry the kernel's code (ENOENT, EBUSY, ...). */
@@ -32,7 +33,8 @@ export const kernelCgroupFiles: CgroupFiles = {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   },
-  read: (path) => readFile(path, "utf8"),
+  // Figures may have to be added up first. What can't be read is asked for again by a thread, which says why.
+  read: async (path) => (path.endsWith(".stat") ? undefined : readKernelFile(path)) ?? (await readFile(path, "utf8")),
   async write(path, text) {
     // Without O_CREAT: a file that the kernel does not offer is reported as missing.
     const file = await open(path, constants.O_WRONLY);

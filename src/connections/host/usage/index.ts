@@ -10,6 +10,7 @@ export {
   type Pressure,
   type Pressures,
 } from "./cgroup-usage.ts";
+export { readKernelFile } from "./kernel-file.ts";
 export {
   type InterfaceUsage,
   readBootTime,

@@ -33,8 +33,8 @@ export const plantedFaults = {
     ],
   },
   "a runtime that goes in the middle of the start ends the agent": {
-    seeds: [122],
-    minutes: 12,
+    seeds: [95],
+    minutes: 5,
     finds: /ended by itself/,
     patches: [
       {

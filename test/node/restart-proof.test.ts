@@ -43,10 +43,15 @@ async function meddle({ admin, cri, observed, containerd }: MeddleTools): Promis
   await say("gated-0", { conditions: [{ type: gate, status: "False" }] });
   await say("selected-0", { phase: "Failed", reason: "NodeAffinity", message: "planted" });
   await admin.delete(resources.pods, pod("daemon-0"), { gracePeriodSeconds: 0 }, soon());
-  for (const file of ["cpu/%/kubepods/burstable/cpu.shares", "%/kubepods/burstable/cpu.weight"]) {
-    await writeFile(`/sys/fs/cgroup/${file.replace("%", containerd.cgroupRoot)}`, "77").catch(() => {});
-  }
-  await observed.cgroups.look();
+  // The agent sets it right again, now and then before anybody has looked.
+  const plantLimit = async (): Promise<boolean> => {
+    for (const file of ["cpu/%/kubepods/burstable/cpu.shares", "%/kubepods/burstable/cpu.weight"]) {
+      await writeFile(`/sys/fs/cgroup/${file.replace("%", containerd.cgroupRoot)}`, "77").catch(() => {});
+    }
+    await observed.cgroups.look();
+    return observed.cgroups.changes.some((change) => change.endsWith("-> 77"));
+  };
+  await eventually(plantLimit, "the proof sees a changed limit", 60_000);
   for (const harm of ["restart", "flip", "rejection", "replacement"] as const) {
     await eventually(async () => observed.count(harm) > 0, `the proof sees a ${harm}`, 60_000);
   }

@@ -44,21 +44,22 @@ fuzzTest("trees of any names and shapes: counted as du does, given to a group, r
 /** Another process moves, makes and removes directories; nothing may fail by that but giving to a group, and that cleanly. */
 async function whileItChanges(root: string, random: FuzzRandom): Promise<void> {
   const child = disturb(root);
+  const ended = once(child, "exit");
   try {
     for (let look = 0; look < 3 + random.below(5); look++) {
       await countFiles(root, whole, never);
       if (asRoot) await giveToGroup(root, ownership, silent, never).catch(isPassing);
     }
   } finally {
-    const ended = once(child, "exit");
     child.kill("SIGKILL");
     await ended;
   }
 }
 
+/** Not ":", whose failed redirection ends a shell. */
 function disturb(root: string): ChildProcess {
   const script =
-    'cd "$1" || exit; while :; do mkdir -p m/a/b/c/d; : > m/a/b/f; mv m/a/b n 2>/dev/null; rm -rf m; ln -s / m 2>/dev/null; rm -f m; rm -rf n; done';
+    'cd "$1" || exit; while :; do mkdir -p m/a/b/c/d; true > m/a/b/f; mv m/a/b n 2>/dev/null; rm -rf m; ln -s / m 2>/dev/null; rm -f m; rm -rf n; done';
   return spawn("sh", ["-c", script, "sh", root], { stdio: "ignore" });
 }
 

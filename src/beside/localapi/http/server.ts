@@ -109,7 +109,7 @@ export class ApiHttpServer {
     try {
       const target = this.#api.upgrade({
         method: request.method ?? "GET",
-        url: new URL(request.url ?? "/", "https://localhost"),
+        url: requestUrl(request.url ?? "/"),
         credentials: credentialsOf(request.socket as TLSSocket, request.headers.authorization),
       });
       refuseUntranslated(request);
@@ -183,7 +183,7 @@ function credentialsOf(socket: TLSSocket, authorization: string | undefined): Sh
 function readRequest(request: Http2ServerRequest, response: Http2ServerResponse, warnings: string[]): ApiRequest {
   return {
     method: request.method,
-    url: new URL(request.url, "https://localhost"),
+    url: requestUrl(request.url),
     contentType: request.headers["content-type"] ?? "",
     accept: request.headers.accept ?? "",
     credentials: credentialsOf(socketOf(request), request.headers.authorization),
@@ -191,6 +191,11 @@ function readRequest(request: Http2ServerRequest, response: Http2ServerResponse,
     warn: (message) => warnings.push(message),
     clientLeft: () => signalOfClose(response),
   };
+}
+
+/** Put together, not resolved: what begins with "//" would name a host. */
+export function requestUrl(target: string): URL {
+  return new URL(`https://localhost${target.startsWith("/") ? "" : "/"}${target}`);
 }
 
 function signalOfClose(response: Http2ServerResponse): AbortSignal {

@@ -20,17 +20,19 @@ export class ScriptedDriver implements DraDriver {
   }
 
   prepare(claims: readonly ClaimRef[], signal: AbortSignal): Promise<ReadonlyMap<string, ClaimAnswer>> {
-    return this.#answer("prepare", claims, signal, async () => {
-      for (const { uid } of claims) this.prepared.add(uid);
-      return new Map(claims.map((claim) => [claim.uid, { error: "", devices: this.devicesOf(claim) }]));
-    });
+    return this.#answer("prepare", claims, signal);
   }
 
   unprepare(claims: readonly ClaimRef[], signal: AbortSignal): Promise<ReadonlyMap<string, ClaimAnswer>> {
-    return this.#answer("unprepare", claims, signal, async () => {
-      for (const { uid } of claims) this.prepared.delete(uid);
-      return new Map(claims.map(({ uid }) => [uid, { error: "", devices: [] }]));
-    });
+    return this.#answer("unprepare", claims, signal);
+  }
+
+  /** What it was asked for, done well. */
+  does(method: string, claims: readonly ClaimRef[]): ReadonlyMap<string, ClaimAnswer> {
+    if (method === "prepare") for (const { uid } of claims) this.prepared.add(uid);
+    else for (const { uid } of claims) this.prepared.delete(uid);
+    const devices = (claim: ClaimRef) => (method === "prepare" ? this.devicesOf(claim) : []);
+    return new Map(claims.map((claim) => [claim.uid, { error: "", devices: devices(claim) }]));
   }
 
   devicesOf({ name }: Pick<ClaimRef, "name">): ClaimAnswer["devices"] {
@@ -42,14 +44,9 @@ export class ScriptedDriver implements DraDriver {
     }));
   }
 
-  #answer(
-    method: string,
-    claims: readonly ClaimRef[],
-    signal: AbortSignal,
-    well: () => Promise<ReadonlyMap<string, ClaimAnswer>>,
-  ): Promise<ReadonlyMap<string, ClaimAnswer>> {
+  #answer(method: string, claims: readonly ClaimRef[], signal: AbortSignal): Promise<ReadonlyMap<string, ClaimAnswer>> {
     this.asked.push(`${method} ${claims.map(({ name }) => name).join(",")}`);
-    const answer = this.behave(method, claims) ?? well();
+    const answer = this.behave(method, claims) ?? Promise.resolve(this.does(method, claims));
     return new Promise((resolve, reject) => {
       answer.then(resolve, reject);
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -44,7 +44,7 @@ export interface DraDriver {
 }
 
 /** A machine has a handful of drivers; while one is replaced it has two plugins. */
-const mostDrivers = 100;
+export const mostDraDrivers = 100;
 const mostPlugins = 10;
 const longestName = 63;
 /** The name becomes part of a selector, so that it must be one and nothing else. */
@@ -107,8 +107,8 @@ export class DraDrivers implements PluginHandler {
     if (plugins.some(({ client }) => client.endpoint === endpoint)) {
       throw new Error(`endpoint ${endpoint} already registered for DRA driver plugin ${name}`);
     }
-    if (!this.#drivers.has(name) && this.#drivers.size >= mostDrivers) {
-      throw new Error(`more than ${mostDrivers} DRA drivers are registered`);
+    if (!this.#drivers.has(name) && this.#drivers.size >= mostDraDrivers) {
+      throw new Error(`more than ${mostDraDrivers} DRA drivers are registered`);
     }
     if (plugins.length >= mostPlugins) throw new Error(`DRA driver ${name} has more than ${mostPlugins} plugins`);
     const plugin = this.#connect(name, new DraClient(endpoint, service, this.#ports.clock));
@@ -158,7 +158,7 @@ export class DraDrivers implements PluginHandler {
     if (turns === undefined) {
       turns = new Limiter(callsAtOnce);
       // Drivers that are gone leave theirs behind; there are not many names.
-      if (this.#turns.size > 2 * mostDrivers) this.#turns.clear();
+      if (this.#turns.size > 2 * mostDraDrivers) this.#turns.clear();
       this.#turns.set(driver, turns);
     }
     return turns;

@@ -5,7 +5,7 @@ export type { DevicePluginOptions, ListedDevice, PreferenceQuery } from "./devic
 export { DevicePlugins } from "./device-plugins.ts";
 export { removeOldSockets, serveDeviceRegistration } from "./device-registration.ts";
 export type { ClaimAnswer, ClaimRef, PreparedDevice, ReportedHealth } from "./dra-client.ts";
-export { type DraDriver, DraDriverMissing, DraDrivers } from "./dra-drivers.ts";
+export { type DraDriver, DraDriverMissing, DraDrivers, mostDraDrivers } from "./dra-drivers.ts";
 export {
   NodeExpandVolumeRequest,
   NodePublishVolumeRequest,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ClaimWorld, claimingPod, timedOut } from "../../../../test/support/claim-world.ts";
+import { ClaimWorld, claimingPod, type ScriptedDriver, timedOut } from "../../../../test/support/claim-world.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { seededRandom } from "../../../../test/support/seeded-random.ts";
-import type { ClaimAnswer } from "../../../connections/plugins/index.ts";
+import type { ClaimAnswer, ClaimRef } from "../../../connections/plugins/index.ts";
 import type { Container, IdentifiedPod, PodStatus, PodUid } from "../../../ground/model/index.ts";
 import { decodeClaimFile } from "./claim-file.ts";
 
@@ -260,7 +260,38 @@ test("a driver that hangs holds up its own pods only, and is not asked to undo w
     assert.equal(await world.outcome(released), "done");
     assert.deepEqual(slow.asked, ["prepare both", "unprepare both"]);
     assert.deepEqual([...quick.prepared], ["uid-shared"]);
-    assert.equal(await world.prepare(claimingPod("c", ["both"])), "done");
+    const next = claimingPod("c", ["both"]);
+    assert.equal(await world.prepare(next), "done");
+    assert.ok(slow.prepared.has("uid-both"), "its late answer counts for nobody else");
+    assert.equal(world.manager.cdiDevicesFor(next, main(next)).length, 4);
+  }));
+
+test("as many drivers as there can be: each is asked once for a claim that two pods share", () =>
+  inWorld(async (world) => {
+    const names = Array.from({ length: 100 }, (_, index) => `d${index}.example.com`);
+    const drivers = names.map((name) => world.driver(name));
+    for (let group = 0; group < 4; group++)
+      world.allocate(`c${group}`, names.slice(25 * group, 25 * group + 25), ["a", "b"]);
+    const answers: (() => void)[] = [];
+    for (const driver of drivers) {
+      driver.behave = (_, claims) =>
+        new Promise((resolve) => {
+          answers.push(() =>
+            resolve(new Map(claims.map((claim) => [claim.uid, { error: "", devices: driver.devicesOf(claim) }]))),
+          );
+        });
+    }
+    const claims = ["c0", "c1", "c2", "c3"];
+    const works = [claims, claims.toReversed()].map((names, index) =>
+      world.manager.prepare(claimingPod("ab".charAt(index), names), false, world.signal),
+    );
+    for (const work of works) assert.equal(await world.outcome(work), undefined);
+    for (let answer = answers.shift(); answer !== undefined; answer = answers.shift()) {
+      answer();
+      await world.settle();
+    }
+    for (const work of works) assert.equal(await world.outcome(work), "done");
+    for (const { asked } of drivers) assert.equal(asked.length, 1, asked.join());
   }));
 
 test("two pods that share a claim have it prepared once; the second hears why where the first fails", () =>
@@ -309,6 +340,55 @@ test("a disk that takes nothing: nobody is asked, and it is said", () =>
     assert.deepEqual(driver.asked, []);
     world.file.failure = undefined;
     assert.equal(await world.prepare(claimingPod("a", ["one"])), "done");
+  }));
+
+test("a disk that is full after the drivers' answer: no container is made with what would be forgotten", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    const pod = claimingPod("a", ["one"]);
+    driver.behave = () => {
+      world.file.failure = new Error("no space left on device");
+      return undefined;
+    };
+    const why = "prepare dynamic resources: checkpoint ResourceClaim state: no space left on device";
+    assert.equal(await world.prepare(pod), why);
+    assert.equal(await world.prepare(pod), why, "and again, until it is on disk");
+    world.file.failure = undefined;
+    assert.equal(await world.prepare(pod), "done");
+    assert.deepEqual(driver.asked, ["prepare one"]);
+    await world.restart(false);
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, main(pod)), [`${gpu}/one=a`, `${gpu}/one=b`]);
+  }));
+
+test("an agent that dies while claims of a running pod are noted again: the next one has them described", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    const pod = claimingPod("a", ["one"]);
+    await world.prepare(pod);
+    world.file.text = undefined;
+    await world.restart(false);
+    driver.behave = () => new Promise(() => {});
+    world.manager.keep(pod);
+    await world.settle();
+    await world.restart(false);
+    driver.behave = () => undefined;
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, main(pod)), [], "noted, and no more is known");
+    world.manager.keep(pod);
+    await world.settle();
+    assert.deepEqual(world.manager.cdiDevicesFor(pod, main(pod)), [`${gpu}/one=a`, `${gpu}/one=b`]);
+  }));
+
+test("a pod that ends while its lost claims are looked up again has nothing prepared after its end", () =>
+  inWorld(async (world) => {
+    const driver = world.driver(gpu);
+    world.allocate("one", [gpu], ["a"]);
+    world.manager.keep(claimingPod("a", ["one"]));
+    assert.equal(await world.release("a"), "done");
+    await world.settle();
+    assert.deepEqual(driver.asked, []);
+    assert.equal(world.manager.holds("a" as PodUid), false);
   }));
 
 test("a spoilt list is set aside, and what runs is noted again", () =>
@@ -370,9 +450,16 @@ async function anyOrder(seed: number): Promise<void> {
       ]),
     );
     const late: (() => void)[] = [];
-    const hangsForLong = (): Promise<never> =>
-      new Promise((_, reject) => {
-        late.push(() => timedOut().catch(reject));
+    const hangsForLong = (
+      method: string,
+      claims: readonly ClaimRef[],
+      driver: ScriptedDriver,
+    ): Promise<ReadonlyMap<string, ClaimAnswer>> =>
+      new Promise((resolve, reject) => {
+        late.push(() => {
+          if (random() < 0.5) timedOut().catch(reject);
+          else resolve(driver.does(method, claims));
+        });
       });
     /** Pods whose containers run: by now or by an earlier agent. */
     const running = new Set<string>();
@@ -424,8 +511,11 @@ async function anyOrder(seed: number): Promise<void> {
       const action = random();
       if (action < 0.4) start(name);
       else if (action < 0.65) stop(name);
-      else if (action < 0.75) world.driver(pick([gpu, nic])).behave = pick([() => undefined, timedOut, hangsForLong]);
-      else if (action < 0.8) await world.restart(random() < 0.5);
+      else if (action < 0.75) {
+        const driver = world.driver(pick([gpu, nic]));
+        const late: ScriptedDriver["behave"] = (method, claims) => hangsForLong(method, claims, driver);
+        driver.behave = pick([() => undefined, timedOut, late]);
+      } else if (action < 0.8) await world.restart(random() < 0.5);
       else if (action < 0.85) late.shift()?.();
       else world.file.land();
       for (let turn = Math.floor(random() * 20); turn > 0; turn--) await Promise.resolve();

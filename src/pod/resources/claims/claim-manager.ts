@@ -1,10 +1,11 @@
-import { type ClaimRef, type DraDriver, DraDriverMissing } from "../../../connections/plugins/index.ts";
+import { type ClaimRef, type DraDriver, DraDriverMissing, mostDraDrivers } from "../../../connections/plugins/index.ts";
 import {
   aFewAtOnce,
   allEnded,
   type Clock,
   explain,
   isAbort,
+  LinkedSignal,
   type Logger,
   mapAtMost,
   messageOf,
@@ -70,8 +71,6 @@ export class ClaimError extends Error {
 }
 
 const adoptEveryMs = 60_000;
-/** As many as a claim can have. */
-const driversAtOnce = 32;
 
 function throwFirst(results: readonly PromiseSettledResult<void>[]): void {
   const failed = results.find((result) => result.status === "rejected");
@@ -100,6 +99,9 @@ export class ClaimManager {
   readonly #releases = new Map<PodUid, Promise<void>>();
   /** When running pods whose claims are not known are looked after again. */
   readonly #adoptAt = new Map<PodUid, number>();
+  readonly #adopting = new Map<PodUid, LinkedSignal>();
+  /** The last write of the list has failed. */
+  #isBehind = false;
   /** Who waits for a driver to register. */
   readonly #waiting = new Map<string, Set<PodUid>>();
 
@@ -168,9 +170,13 @@ export class ClaimManager {
    */
   async prepare(pod: IdentifiedPod, hasSandbox: boolean, signal: AbortSignal): Promise<void> {
     if (!this.#mayHaveClaims(pod)) return;
-    if (this.#areNoted(pod, hasSandbox)) return;
+    const areNoted = this.#areNoted(pod, hasSandbox);
+    if (areNoted && (hasSandbox || !this.#isBehind)) return;
     await this.#measured("PrepareResources", "FailedPrepareDynamicResources", signal, uidOf(pod), async () => {
+      // What the drivers said must outlive the agent before a container is made with it.
+      if (areNoted) return this.#save("state");
       const checked = await this.#check(pod, signal);
+      signal.throwIfAborted();
       await this.#note(uidOf(pod), checked);
       signal.throwIfAborted();
       await this.#haveThemPrepared(uidOf(pod), checked, signal);
@@ -185,21 +191,27 @@ export class ClaimManager {
     const dueAt = this.#adoptAt.get(uid) ?? 0;
     if (!this.#mayHaveClaims(pod) || this.#areNoted(pod, true) || clock.monotonic() < dueAt) return;
     this.#adoptAt.set(uid, clock.monotonic() + adoptEveryMs);
-    scope.spawn("claims of a running pod", async (signal) => {
+    scope.spawn("claims of a running pod", async (ofAgent) => {
+      using life = new LinkedSignal(ofAgent);
+      this.#adopting.set(uid, life);
       try {
-        await this.prepare(pod, true, signal);
+        await this.prepare(pod, true, life.signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (life.signal.aborted) return;
         log.warn("Claims of a running pod are not known, and could not be found out yet", {
           uid,
           err: messageOf(error),
         });
+      } finally {
+        if (this.#adopting.get(uid) === life) this.#adopting.delete(uid);
       }
     });
   }
 
   /** Gives back what only this pod uses. Rejects with ClaimError; the pod then still holds it. */
   async release(uid: PodUid, signal: AbortSignal): Promise<void> {
+    // Else its claims could be prepared after everybody was told that it has ended.
+    this.#adopting.get(uid)?.abort(new DOMException("the pod ends", "AbortError"));
     if (!this.holds(uid)) return;
     let release = this.#releases.get(uid);
     if (release === undefined) {
@@ -235,12 +247,20 @@ export class ClaimManager {
     try {
       return claimsNamedBy(pod, this.#ports.settings).every(({ name }) => {
         const key = claimKey({ namespace: pod.metadata.namespace, name });
-        return this.#state.get(key)?.pods.has(uidOf(pod)) === true && (hasSandbox || this.isPrepared(key));
+        if (this.#state.get(key)?.pods.has(uidOf(pod)) !== true) return false;
+        return this.isPrepared(key) || (hasSandbox && this.#isDescribed(key));
       });
     } catch (error) {
       if (error instanceof ClaimNotReady) return false;
       throw error;
     }
+  }
+
+  /** Every driver has said what it gives. One that has not may have been asked by an agent that died before its answer. */
+  #isDescribed(key: string): boolean {
+    return [...(this.#state.get(key)?.drivers ?? [])].every(
+      ([driver, devices]) => devices.length > 0 || this.#prepared.get(key)?.has(driver) === true,
+    );
   }
 
   /** All that must be so before anything is noted: a pod that fails here can be deleted at once. */
@@ -287,6 +307,7 @@ export class ClaimManager {
 
   async #haveThemPrepared(uid: PodUid, checked: readonly CheckedClaim[], signal: AbortSignal): Promise<void> {
     for (;;) {
+      signal.throwIfAborted();
       const batches = new Map<string, ClaimRef[]>();
       const others: Promise<unknown>[] = [];
       for (const { key, name, namespace, uid: claimUid, drivers } of checked) {
@@ -298,7 +319,8 @@ export class ClaimManager {
         }
       }
       if (batches.size === 0 && others.length === 0) return;
-      const own = settleAtMost(driversAtOnce, batches, ([driver, claims]) => this.#prepareBatch(uid, driver, claims));
+      // All of them at once, so that whoever shares a claim sees that its drivers are at it.
+      const own = settleAtMost(mostDraDrivers, batches, ([driver, claims]) => this.#prepareBatch(uid, driver, claims));
       throwFirst(await unlessAborted(own, signal));
       // Where they fail, it is tried once more here, to hear why.
       await unlessAborted(allEnded(others), signal);
@@ -323,11 +345,7 @@ export class ClaimManager {
     for (const claim of own) {
       if (claim.pods.size > 1) this.#state = withoutUser(this.#state, claimKey(claim), uid);
     }
-    for (const claim of last) {
-      this.#unpreparing.add(claimKey(claim));
-      // From here on it is not known what there is of it.
-      this.#prepared.delete(claimKey(claim));
-    }
+    for (const claim of last) this.#unpreparing.add(claimKey(claim));
     try {
       await this.#haveThemUnprepared(uid, last);
     } finally {
@@ -342,6 +360,8 @@ export class ClaimManager {
         [...claim.drivers.keys()].map((driver) => this.#calls.underWay(claimKey(claim), driver)),
       ),
     );
+    // From here on it is not known what there is of them; not before, since a call that was under way may have added to it.
+    for (const claim of claims) this.#prepared.delete(claimKey(claim));
     const batches = new Map<string, ClaimRef[]>();
     const left = new Map<string, Set<string>>();
     for (const { name, namespace, uid: claimUid, drivers } of claims) {
@@ -350,7 +370,7 @@ export class ClaimManager {
         batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid: claimUid }]);
       }
     }
-    const results = await settleAtMost(driversAtOnce, batches, ([driver, refs]) =>
+    const results = await settleAtMost(mostDraDrivers, batches, ([driver, refs]) =>
       this.#calls.run("NodeUnprepareResources", { uid, driver, claims: refs }, (claim) => {
         left.get(claimKey(claim))?.delete(driver);
       }),
@@ -362,7 +382,9 @@ export class ClaimManager {
   async #save(what: "cache" | "state"): Promise<void> {
     try {
       await this.#file.save();
+      this.#isBehind = false;
     } catch (error) {
+      this.#isBehind = true;
       throw new Error(`checkpoint ResourceClaim ${what}: ${explain(error)}`, { cause: error });
     }
   }

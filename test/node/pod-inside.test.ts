@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { readCgroupLayout } from "../../src/connections/host/index.ts";
 import type { Container, Pod, PodSpec } from "../../src/ground/model/index.ts";
-import { isReady } from "../support/agent.ts";
+import { answerMs, eventually, isReady } from "../support/agent.ts";
 import { freePort } from "../support/free-port.ts";
 import { makeImage } from "../support/images.ts";
 import { idOf, statusOf, TestNode } from "../support/test-node.ts";
@@ -295,10 +295,11 @@ describe("inside of pods", { concurrency: 6 }, () => {
     const pod = await up("logging", { containers: [main] });
     const { name, namespace, uid } = pod.metadata ?? {};
     const path = join(node.containerd.layout.podLogsDir, `${namespace}_${name}_${uid}`, "main", "0.log");
-    const lines = (await readFile(path, "utf8"))
-      .trimEnd()
-      .split("\n")
-      .sort((a, b) => (a.slice(30) < b.slice(30) ? 1 : -1));
+    const linesOf = async (): Promise<readonly string[]> => (await readFile(path, "utf8")).trimEnd().split("\n");
+    await eventually(async () => (await linesOf()).length === 2, "both lines are written", answerMs);
+    // Which stream is read first is not said, and times end in no zeros.
+    const words = (line: string): string => line.slice(line.indexOf(" "));
+    const lines = (await linesOf()).toSorted((one, other) => words(other).localeCompare(words(one)));
     assert.match(lines[0] ?? "", /^\d{4}-\d\d-\d\dT\S+ stdout F to out$/);
     assert.match(lines[1] ?? "", /^\d{4}-\d\d-\d\dT\S+ stderr F to err$/);
     const link = `/var/log/containers/${name}_${namespace}_main-${idOf(statusOf(pod, "main"))}.log`;

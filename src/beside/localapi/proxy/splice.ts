@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { type Duplex, pipeline } from "node:stream";
 import { messageOf } from "../../../ground/base/index.ts";
 import type { KeyPair } from "../auth/certificates.ts";
@@ -9,6 +10,8 @@ import type { ProxyTarget } from "./target.ts";
 
 /** A client that waits to change protocols is not read, so that its leaving is not seen; this ends the wait. */
 const answerWithinMs = 60_000;
+/** How long one side may take nothing of what the other has said last. */
+const lastWordsMs = 60_000;
 
 /** Joins a client that wants to change protocols with the target, byte for byte once both agree. */
 export async function spliceToTarget(
@@ -76,12 +79,20 @@ function responseHead(response: IncomingMessage, without: readonly string[] = []
   return `${[...lines, ...added].join("\r\n")}\r\n\r\n`;
 }
 
-function join(one: Duplex, other: Duplex): void {
-  const end = (): void => {
-    one.destroy();
-    other.destroy();
-  };
-  for (const side of [one, other]) side.once("error", end).once("close", end);
-  one.pipe(other);
-  other.pipe(one);
+/** Byte for byte, both ways. What one side said last still reaches the other, however slowly that reads. */
+export function join(one: Duplex, other: Duplex): void {
+  for (const [side, peer] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    side.on("error", () => {});
+    side.once("close", () => endAfterLastWords(peer));
+    side.pipe(peer);
+  }
+}
+
+function endAfterLastWords(socket: Duplex): void {
+  if (socket.writableFinished || socket.destroyed) return void socket.destroy();
+  if (socket instanceof Socket) socket.setTimeout(lastWordsMs, () => socket.destroy());
+  socket.end(() => socket.destroy());
 }

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type CsiDriverOptions, DriverFailure, TestCsiDriver } from "../../../test/support/csi-driver.ts";
 import { until } from "../../../test/support/until.ts";
 
-import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
+import { type Clock, type Logger, silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import { CsiDrivers, type CsiNodeInfo, type CsiNodeRecords, DriverMissingError } from "./csi-drivers.ts";
 import { PluginRegistration } from "./registration.ts";
 
@@ -39,12 +41,13 @@ class Node implements AsyncDisposable {
     return new Node(root);
   }
 
-  begin(): void {
+  begin(more: { readonly log?: Logger; readonly clock?: Clock } = {}): void {
     const ports = {
       directory: join(this.root, "reg"),
       handlers: new Map([["CSIPlugin", this.drivers]]),
       clock: systemClock,
       log: silentLogger,
+      ...more,
     };
     this.scope.spawn("plugins", (signal) => new PluginRegistration(ports).run(signal));
   }
@@ -139,6 +142,48 @@ test("tried again while its socket is there: a driver that is not ready, and rec
   node.recordsFailure = undefined;
   await until("it is registered", () => node.drivers.names().length === 1);
 });
+
+test("a socket that nobody serves is tried again and again, one try at a time, and said once", async () => {
+  await using node = await Node.create();
+  const said = { errors: 0, tries: 0 };
+  const log: Logger = { ...silentLogger, error: () => void said.errors++, debug: () => void said.tries++ };
+  const waiting = new Set<object>();
+  let mostWaiting = 0;
+  const clock: Clock = {
+    ...systemClock,
+    // Tries come a hundred times as fast; whoever looks after the directory does so as ever.
+    after(ms, action) {
+      if (ms >= 60_000) return systemClock.after(ms, action);
+      const timer = systemClock.after(ms / 100, () => {
+        waiting.delete(timer);
+        action();
+      });
+      waiting.add(timer);
+      mostWaiting = Math.max(mostWaiting, waiting.size);
+      return { cancel: () => [timer.cancel(), waiting.delete(timer)] };
+    },
+  };
+  node.begin({ log, clock });
+  const socket = join(node.root, "reg", "dead.sock");
+  for (let life = 1; life <= 3; life++) {
+    const tries = said.tries;
+    await leaveDeadSocket(join(node.root, "living.sock"), socket);
+    await until(`it is tried again in life ${life}`, () => said.tries >= tries + 3);
+  }
+  assert.equal(said.errors, 1);
+  assert.equal(mostWaiting, 1);
+  await rm(socket);
+  await until("nothing is left of it", () => waiting.size === 0);
+});
+
+/** The server closes its own path; what was moved away stays, and nobody answers there. */
+async function leaveDeadSocket(path: string, dead: string): Promise<void> {
+  const server = createServer().listen(path);
+  await once(server, "listening");
+  await rename(path, dead);
+  server.close();
+  await once(server, "close");
+}
 
 test("two of the same name: the higher version wins, whichever comes first", async () => {
   await using node = await Node.create();

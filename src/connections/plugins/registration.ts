@@ -1,4 +1,13 @@
-import { type Clock, explain, isAbort, KeyedWorkers, type Logger, Pause, TaskScope } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  explain,
+  isAbort,
+  KeyedWorkers,
+  type Logger,
+  Pause,
+  TaskScope,
+  type Timer,
+} from "../../ground/base/index.ts";
 import { RegistrationDefinition } from "./gen/registration.ts";
 import { callPlugin } from "./rpc.ts";
 import { type FoundSocket, SocketWatch } from "./socket-watch.ts";
@@ -93,6 +102,7 @@ export class PluginRegistration {
     try {
       await this.#drop(known, path, signal);
       if (known.wanted === undefined) {
+        known.retry?.cancel();
         if (this.#known.get(path) === known) this.#known.delete(path);
         return;
       }
@@ -100,12 +110,19 @@ export class PluginRegistration {
       const { type, name } = await this.#introduce(path, known, signal);
       known.registered = identity;
       known.failures = 0;
+      known.problem = undefined;
       log.info("Plugin registered", { socket: path, type, name });
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       const retryMs = Math.min(firstRetryMs * 2 ** known.failures++, longestRetryMs);
-      log.error("A plugin could not be registered", error, { socket: path, retryMs });
-      clock.after(retryMs, () => workers.wake(path));
+      // A driver that has died may leave its socket for days.
+      const problem = explain(error);
+      const said = "A plugin could not be registered";
+      if (problem === known.problem) log.debug(4, said, { socket: path, retryMs, err: problem });
+      else log.error(said, error, { socket: path, retryMs });
+      known.problem = problem;
+      known.retry?.cancel();
+      known.retry = clock.after(retryMs, () => workers.wake(path));
     }
   }
 
@@ -158,4 +175,8 @@ interface KnownSocket {
   registered?: string | undefined;
   plugin?: Plugin | undefined;
   failures: number;
+  /** Why it failed the last time. */
+  problem?: string | undefined;
+  /** One for each socket, however often it is made anew. */
+  retry?: Timer;
 }

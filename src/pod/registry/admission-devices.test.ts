@@ -273,6 +273,21 @@ describe("a plugin that is not there", () => {
     assert.deepEqual(world.startable, ["p"]);
   });
 
+  test("is what the Node shows of it: all and the healthy ones, all and none, and nothing when its time is over", async () => {
+    const shown = (): unknown => {
+      const { capacity, allocatable, removed } = world.manager.amounts();
+      return [capacity.get(gpu), allocatable.get(gpu), removed];
+    };
+    world.offer(gpu, ["a", "b", "c", "d"], ["d"]);
+    assert.deepEqual(shown(), [4, 3, []]);
+    world.withdraw(gpu);
+    assert.deepEqual(shown(), [4, 0, []]);
+    await world.clock.advance(299_000);
+    assert.deepEqual(shown(), [4, 0, []]);
+    await world.clock.advance(2_000);
+    assert.deepEqual(shown(), [undefined, undefined, [gpu]]);
+  });
+
   test("that left and came within its time loses nothing of its capacity", async () => {
     world.offer(gpu, ["a", "b"]);
     world.withdraw(gpu);

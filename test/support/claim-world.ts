@@ -179,6 +179,19 @@ export class ClaimWorld {
     return this.outcome(this.manager.release(uid as PodUid, this.signal));
   }
 
+  /** However many turns it takes. */
+  async landed(work: Promise<void>): Promise<void> {
+    let isOver = false;
+    const over = work.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      await new Promise(setImmediate);
+      this.file.land();
+    }
+    await over;
+  }
+
   async settle(): Promise<void> {
     for (let round = 0; round < 12; round++) {
       for (let turn = 0; turn < 12; turn++) await Promise.resolve();

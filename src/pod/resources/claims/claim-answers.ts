@@ -17,7 +17,8 @@ export function readAnswers(
   asked: readonly ClaimRef[],
   answers: ReadonlyMap<string, ClaimAnswer>,
 ): { readonly done: readonly ClaimRef[]; readonly problem: string | undefined } {
-  const unknown = [...answers.keys()].find((uid) => !asked.some((claim) => claim.uid === uid));
+  const uids = new Set(asked.map(({ uid }) => uid));
+  const unknown = [...answers.keys()].find((uid) => !uids.has(uid));
   if (unknown !== undefined) {
     return { done: [], problem: `${method} returned result for unknown claim UID ${cutText(unknown, longestError)}` };
   }

@@ -36,9 +36,11 @@ export function claimsOfContainer(
 ): readonly ContainerClaim[] {
   const wanted = wantedBy(pod, container);
   if (wanted.length === 0) return [];
+  const byEntry = new Map<string | undefined, WantedPart[]>(wanted.map(({ entry }) => [entry, []]));
+  for (const part of wanted) byEntry.get(part.entry)?.push(part);
   return claimsNamedBy(pod, settings).flatMap(({ entry, name }) => {
-    const asked = wanted.filter((each) => each.entry === entry);
-    if (asked.length === 0) return [];
+    const asked = byEntry.get(entry);
+    if (asked === undefined) return [];
     const claim = state.get(claimKey({ namespace: pod.metadata.namespace, name }));
     if (claim?.pods.has(uidOf(pod)) !== true) {
       throw new Error(`internal error: unable to get claim info for ResourceClaim ${name}`);

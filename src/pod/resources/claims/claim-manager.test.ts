@@ -294,6 +294,27 @@ test("as many drivers as there can be: each is asked once for a claim that two p
     for (const { asked } of drivers) assert.equal(asked.length, 1, asked.join());
   }));
 
+test("a pod with very many claims costs as much for each as one with fewer", () =>
+  inWorld(async (world) => {
+    world.driver(gpu);
+    const cost = async (count: number): Promise<number> => {
+      const pod = `p${count}`;
+      const names = Array.from({ length: count }, (_, index) => `c${count}-${index}`);
+      for (const name of names) world.allocate(name, [gpu], [pod]);
+      const claiming = claimingPod(pod, names);
+      const began = performance.now();
+      await world.landed(world.manager.prepare(claiming, false, world.signal));
+      assert.equal(world.manager.cdiDevicesFor(claiming, main(claiming)).length, 2 * count);
+      await world.landed(world.manager.release(pod as PodUid, world.signal));
+      return performance.now() - began;
+    };
+    await cost(500);
+    const few = Math.max(await cost(500), await cost(500));
+    const many = Math.min(await cost(4_000), await cost(4_000));
+    assert.ok(many < 20 * few, `500 took ${few} ms, 4000 ${many} ms: eight times as many`);
+    assert.equal(world.manager.state.size, 0);
+  }));
+
 test("two pods that share a claim have it prepared once; the second hears why where the first fails", () =>
   inWorld(async (world) => {
     const driver = world.driver(gpu);

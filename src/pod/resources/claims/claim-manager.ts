@@ -31,7 +31,7 @@ import {
   claimsOfPod,
   noClaims,
   withDevices,
-  withoutClaim,
+  withoutClaims,
   withoutUser,
   withUser,
 } from "./claim-state.ts";
@@ -75,6 +75,12 @@ const adoptEveryMs = 60_000;
 function throwFirst(results: readonly PromiseSettledResult<void>[]): void {
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
+}
+
+function addTo(batches: Map<string, ClaimRef[]>, driver: string, claim: ClaimRef): void {
+  const batch = batches.get(driver);
+  if (batch === undefined) batches.set(driver, [claim]);
+  else batch.push(claim);
 }
 
 /** A claim as the API server has it, and who has a part in it. */
@@ -301,7 +307,8 @@ export class ClaimManager {
         throw new ClaimNotReady(`${old} (previous pod force-deleted?!)`);
       }
     }
-    this.#state = checked.reduce((state, { key: _, ...claim }) => withUser(state, claim, uid), this.#state);
+    const claims = checked.map(({ key: _, ...claim }) => claim);
+    this.#state = withUser(this.#state, claims, uid);
     await this.#save("cache");
   }
 
@@ -313,8 +320,7 @@ export class ClaimManager {
       for (const { key, name, namespace, uid: claimUid, drivers } of checked) {
         for (const driver of this.#unprepared(key, [...drivers.keys()])) {
           const underWay = this.#calls.underWay(key, driver);
-          if (underWay === undefined)
-            batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid: claimUid }]);
+          if (underWay === undefined) addTo(batches, driver, { namespace, name, uid: claimUid });
           else others.push(underWay);
         }
       }
@@ -328,10 +334,10 @@ export class ClaimManager {
   }
 
   #prepareBatch(uid: PodUid, driver: string, claims: readonly ClaimRef[]): Promise<void> {
-    return this.#calls.run("NodePrepareResources", { uid, driver, claims }, (claim, { devices }) => {
-      const key = claimKey(claim);
-      this.#state = withDevices(this.#state, key, driver, devices);
-      this.#prepared.set(key, (this.#prepared.get(key) ?? new Set()).add(driver));
+    return this.#calls.run("NodePrepareResources", { uid, driver, claims }, (done) => {
+      const said = new Map([...done].map(([claim, { devices }]) => [claimKey(claim), devices]));
+      this.#state = withDevices(this.#state, driver, said);
+      for (const key of said.keys()) this.#prepared.set(key, (this.#prepared.get(key) ?? new Set()).add(driver));
     });
   }
 
@@ -342,9 +348,8 @@ export class ClaimManager {
   async #release(uid: PodUid): Promise<void> {
     const own = claimsOfPod(this.#state, uid);
     const last = own.filter(({ pods }) => pods.size === 1);
-    for (const claim of own) {
-      if (claim.pods.size > 1) this.#state = withoutUser(this.#state, claimKey(claim), uid);
-    }
+    const shared = own.filter(({ pods }) => pods.size > 1);
+    this.#state = withoutUser(this.#state, shared, uid);
     for (const claim of last) this.#unpreparing.add(claimKey(claim));
     try {
       await this.#haveThemUnprepared(uid, last);
@@ -366,16 +371,15 @@ export class ClaimManager {
     const left = new Map<string, Set<string>>();
     for (const { name, namespace, uid: claimUid, drivers } of claims) {
       left.set(claimKey({ namespace, name }), new Set(drivers.keys()));
-      for (const driver of drivers.keys()) {
-        batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid: claimUid }]);
-      }
+      for (const driver of drivers.keys()) addTo(batches, driver, { namespace, name, uid: claimUid });
     }
     const results = await settleAtMost(mostDraDrivers, batches, ([driver, refs]) =>
-      this.#calls.run("NodeUnprepareResources", { uid, driver, claims: refs }, (claim) => {
-        left.get(claimKey(claim))?.delete(driver);
+      this.#calls.run("NodeUnprepareResources", { uid, driver, claims: refs }, (done) => {
+        for (const claim of done.keys()) left.get(claimKey(claim))?.delete(driver);
       }),
     );
-    for (const [key, drivers] of left) if (drivers.size === 0) this.#state = withoutClaim(this.#state, key);
+    const gone = [...left].filter(([, drivers]) => drivers.size === 0).map(([key]) => key);
+    this.#state = withoutClaims(this.#state, gone);
     throwFirst(results);
   }
 

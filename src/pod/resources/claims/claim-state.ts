@@ -18,42 +18,52 @@ export function claimKey({ namespace, name }: { readonly namespace: string; read
   return `${namespace}/${name}`;
 }
 
-function withClaim(state: ClaimState, record: ClaimRecord): ClaimState {
-  return new Map(state).set(claimKey(record), record);
-}
+// A pod may name thousands of claims: each change is made for all of them at once.
 
-export function withoutClaim(state: ClaimState, key: string): ClaimState {
+function withClaims(state: ClaimState, records: readonly ClaimRecord[]): ClaimState {
   const next = new Map(state);
-  next.delete(key);
+  for (const record of records) next.set(claimKey(record), record);
   return next;
 }
 
-/** The pod uses the claim, too. What its drivers have said of it stays. */
-export function withUser(state: ClaimState, claim: Omit<ClaimRecord, "pods">, pod: PodUid): ClaimState {
-  const known = state.get(claimKey(claim));
-  return withClaim(state, {
-    ...claim,
-    pods: new Set([...(known?.pods ?? []), pod]),
-    drivers: new Map([...claim.drivers, ...(known?.drivers ?? [])]),
-  });
+export function withoutClaims(state: ClaimState, keys: readonly string[]): ClaimState {
+  const next = new Map(state);
+  for (const key of keys) next.delete(key);
+  return next;
 }
 
-export function withoutUser(state: ClaimState, key: string, pod: PodUid): ClaimState {
-  const known = state.get(key);
-  if (known === undefined) return state;
-  return withClaim(state, { ...known, pods: new Set([...known.pods].filter((uid) => uid !== pod)) });
+/** The pod uses the claims, too. What their drivers have said of them stays. */
+export function withUser(state: ClaimState, claims: readonly Omit<ClaimRecord, "pods">[], pod: PodUid): ClaimState {
+  const records = claims.map((claim) => {
+    const known = state.get(claimKey(claim));
+    return {
+      ...claim,
+      pods: new Set([...(known?.pods ?? []), pod]),
+      drivers: new Map([...claim.drivers, ...(known?.drivers ?? [])]),
+    };
+  });
+  return withClaims(state, records);
+}
+
+export function withoutUser(state: ClaimState, claims: readonly ClaimRecord[], pod: PodUid): ClaimState {
+  const records = claims.map((claim) => ({
+    ...claim,
+    pods: new Set([...claim.pods].filter((uid) => uid !== pod)),
+  }));
+  return withClaims(state, records);
 }
 
 /** In place of what the driver said before: a claim that is prepared again must not have its devices twice. */
 export function withDevices(
   state: ClaimState,
-  key: string,
   driver: string,
-  devices: readonly PreparedDevice[],
+  said: ReadonlyMap<string, readonly PreparedDevice[]>,
 ): ClaimState {
-  const known = state.get(key);
-  if (known === undefined) return state;
-  return withClaim(state, { ...known, drivers: new Map(known.drivers).set(driver, devices) });
+  const records = [...said].flatMap(([key, devices]) => {
+    const known = state.get(key);
+    return known === undefined ? [] : [{ ...known, drivers: new Map(known.drivers).set(driver, devices) }];
+  });
+  return withClaims(state, records);
 }
 
 export function claimsOfPod(state: ClaimState, pod: PodUid): readonly ClaimRecord[] {

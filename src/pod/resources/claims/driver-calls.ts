@@ -19,6 +19,9 @@ interface Batch {
   readonly claims: readonly ClaimRef[];
 }
 
+/** What was done of what a driver was asked for. */
+type Done = ReadonlyMap<ClaimRef, ClaimAnswer>;
+
 const longestError = 1024;
 
 /**
@@ -38,8 +41,8 @@ export class DriverCalls {
     return this.#underWay.get(callKey(key, driver));
   }
 
-  /** Rejects with what users are told; `onDone` is called for each claim that was done all the same. */
-  run(method: ClaimMethod, batch: Batch, onDone: (claim: ClaimRef, answer: ClaimAnswer) => void): Promise<void> {
+  /** Rejects with what users are told; `onDone` is called with the claims that were done all the same. */
+  run(method: ClaimMethod, batch: Batch, onDone: (done: Done) => void): Promise<void> {
     const keys = batch.claims.map((claim) => callKey(claimKey(claim), batch.driver));
     const call = this.#inScope((signal) => this.#ask(method, batch, onDone, signal)).finally(() => {
       for (const key of keys) this.#underWay.delete(key);
@@ -51,7 +54,7 @@ export class DriverCalls {
   async #ask(
     method: ClaimMethod,
     { uid, driver, claims }: Batch,
-    onDone: (claim: ClaimRef, answer: ClaimAnswer) => void,
+    onDone: (done: Done) => void,
     signal: AbortSignal,
   ): Promise<void> {
     const { ledger, driver: find } = this.#ports;
@@ -63,7 +66,7 @@ export class DriverCalls {
         method === "NodePrepareResources" ? found.prepare(claims, signal) : found.unprepare(claims, signal),
       );
       const { done, problem } = readAnswers(method, claims, answers);
-      for (const claim of done) onDone(claim, answers.get(claim.uid) ?? nothing);
+      onDone(new Map(done.map((claim) => [claim, answers.get(claim.uid) ?? nothing])));
       if (problem !== undefined) throw new Error(problem);
       span.end();
     } catch (error) {

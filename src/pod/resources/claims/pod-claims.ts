@@ -27,8 +27,9 @@ export class ClaimNotReady extends Error {
 
 /** The claims of a pod in their order. Throws ClaimNotReady while one is yet to be made. */
 export function claimsNamedBy(pod: IdentifiedPod, settings: PodClaimSettings): readonly NamedClaim[] {
+  const made = new Map((pod.status?.resourceClaimStatuses ?? []).map((status) => [status.name, status]));
   const named = (pod.spec.resourceClaims ?? []).flatMap((claim) => {
-    const name = nameOf(pod, claim);
+    const name = nameOf(pod, claim, made);
     if (name === undefined) return [];
     return [{ entry: claim.name, name, mustOwn: claim.resourceClaimName === undefined }];
   });
@@ -38,15 +39,19 @@ export function claimsNamedBy(pod: IdentifiedPod, settings: PodClaimSettings): r
 }
 
 /** Undefined: the cluster has decided that the pod needs none. */
-function nameOf(pod: IdentifiedPod, claim: PodResourceClaim): string | undefined {
+function nameOf(
+  pod: IdentifiedPod,
+  claim: PodResourceClaim,
+  made: ReadonlyMap<string, { readonly resourceClaimName?: string | undefined }>,
+): string | undefined {
   if (claim.resourceClaimName !== undefined) return claim.resourceClaimName;
   const whose = `pod "${podName(pod)}"`;
   if (claim.resourceClaimTemplateName === undefined) {
     throw new ClaimNotReady(`${whose}, spec.resourceClaim "${claim.name}": none of the supported fields are set`);
   }
-  const made = pod.status?.resourceClaimStatuses?.find(({ name }) => name === claim.name);
-  if (made === undefined) throw new ClaimNotReady(`${whose}: ResourceClaim not created yet`);
-  return made.resourceClaimName ?? undefined;
+  const status = made.get(claim.name);
+  if (status === undefined) throw new ClaimNotReady(`${whose}: ResourceClaim not created yet`);
+  return status.resourceClaimName ?? undefined;
 }
 
 function podName({ metadata }: IdentifiedPod): string {

@@ -66,6 +66,7 @@ export class ClaimWorld {
   readonly claims = new Map<string, DraResourceClaim>();
   readonly woken: PodUid[] = [];
   readonly held = new Set<PodUid>();
+  readonly warnings: string[] = [];
   /** GETs of claims. */
   readonly fetched: string[] = [];
   settings = { extendedResources: true };
@@ -112,7 +113,8 @@ export class ClaimWorld {
       onChange: (uid) => void this.woken.push(uid),
     });
     const holds = (uid: PodUid): boolean => this.held.has(uid);
-    const sweep = new ClaimSweep({ scope, clock: this.clock, log: silentLogger, manager, holds });
+    const log = { ...silentLogger, warn: (message: string) => void this.warnings.push(message) };
+    const sweep = new ClaimSweep({ scope, clock: this.clock, log, manager, holds });
     return [scope, manager, sweep];
   }
 

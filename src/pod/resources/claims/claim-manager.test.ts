@@ -445,6 +445,12 @@ test("claims of pods that are gone are given back once the pods are known, and a
     world.sweep.podsKnown();
     await world.settle();
     assert.deepEqual(driver.asked.slice(2), ["unprepare one"]);
+    for (let minute = 0; minute < 5; minute++) {
+      await world.clock.advance(60_000);
+      await world.settle();
+    }
+    assert.deepEqual(driver.asked.slice(2), Array(6).fill("unprepare one"));
+    assert.equal(world.warnings.length, 1, "why is said once");
     driver.behave = () => undefined;
     await world.clock.advance(60_000);
     await world.settle();

@@ -18,6 +18,8 @@ export class ClaimSweep {
   readonly #ports: ClaimSweepPorts;
   readonly #pause: Pause;
   #arePodsKnown = false;
+  /** What was said of whom: a driver may be away for days. */
+  #said = new Map<PodUid, string>();
 
   constructor(ports: ClaimSweepPorts) {
     this.#ports = ports;
@@ -44,7 +46,9 @@ export class ClaimSweep {
   /** Waits for nobody: a driver that hangs must not keep others from getting theirs back. */
   #sweep(): void {
     const { scope, manager, holds, log } = this.#ports;
-    for (const uid of manager.pods()) {
+    const pods = manager.pods();
+    this.#said = new Map([...this.#said].filter(([uid]) => pods.has(uid)));
+    for (const uid of pods) {
       if (holds(uid)) continue;
       scope.spawn("claims of a pod that is gone", async (signal) => {
         try {
@@ -52,6 +56,8 @@ export class ClaimSweep {
         } catch (error) {
           if (signal.aborted) return;
           const err = messageOf(error);
+          if (this.#said.get(uid) === err) return;
+          this.#said.set(uid, err);
           log.warn("Claims of a pod that is gone could not be given back; trying again", { uid, err });
         }
       });

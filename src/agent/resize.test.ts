@@ -285,6 +285,20 @@ describe("whatever happens meanwhile", () => {
     assert.deepEqual(conditions(node), []);
   });
 
+  test("memory that is given back later is taken away then, without anybody asking again", async () => {
+    await using node = await start();
+    const usage = { cpuMillicores: 1, memoryBytes: 100 * mi };
+    node.runtime.behave("main", { type: "runs", steps: [{ do: "sleepForever" }], onTerm: "die", usage });
+    await node.want(pod([container("main", both({ memory: "200Mi" }))], 1));
+    await node.until("it runs", () => node.phase("web") === "Running");
+    await node.want(pod([container("main", both({ memory: "64Mi" }))], 2));
+    await node.until("it is said", () => conditions(node)[0]?.reason === "Error");
+    usage.memoryBytes = 10 * mi;
+    await node.until("it is done", () => node.container("web", "main").resources?.limits?.["memory"] === "64Mi");
+    await node.until("nothing is under way", () => conditions(node).length === 0);
+    assert.equal(node.container("web", "main").restartCount, 0);
+  });
+
   test("a container in back-off starts with what it was promised meanwhile", async () => {
     await using node = await start();
     node.runtime.behave("main", exitsAfter(1_000, 1));

@@ -12,6 +12,7 @@ import type { ApiConnection } from "../../src/connections/kube/index.ts";
 import { resources } from "../../src/connections/kube/index.ts";
 import { type Logger, messageOf, silentLogger } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
+import type { PodResourcesPorts } from "../../src/node/server/index.ts";
 import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
@@ -52,6 +53,8 @@ export class WholeAgent implements AsyncDisposable {
   readonly pressure = new MadeUpPressure();
   readonly agent: Agent;
   readonly directory: string;
+  /** What those are shown who ask which resources pods have. */
+  podResources: Omit<PodResourcesPorts, "onRequest" | "onGetFailed"> | undefined;
   /** What became of the agent: undefined while it runs. */
   outcome: "stopped" | Error | undefined;
   readonly #stop = new AbortController();
@@ -241,7 +244,10 @@ export class WholeAgent implements AsyncDisposable {
       tuneKernel: async () => onHost("tuneKernel"),
       tuneProcess: async () => onHost("tuneProcess"),
       listen: async () => onHost("listen"),
-      servePodResources: async () => ({ [Symbol.asyncDispose]: async () => {} }),
+      servePodResources: async (_path, _settings, ports) => {
+        this.podResources = ports;
+        return { [Symbol.asyncDispose]: async () => {} };
+      },
       openDevicePlugins: async () => {
         await onHost("openDevicePlugins");
         return { wereThere: true, [Symbol.asyncDispose]: async () => {} };

@@ -309,6 +309,27 @@ test("values are written once, not at every look; a resize writes them on purpos
   assertHas(linesOf(kernel, "/kubepods/burstable/podb-1"), "cpu.weight: 39");
 });
 
+test("a resize leaves the pod its huge pages", async () => {
+  const { kernel, start } = node();
+  const cgroups = start();
+  const pages = { "hugepages-2Mi": "4Mi" };
+  const sized = (memory: string) =>
+    pod("g-1", { requests: { cpu: "1", memory, ...pages }, limits: { cpu: "1", memory, ...pages } });
+  const hugePages = (): readonly string[] =>
+    linesOf(kernel, "/kubepods/podg-1").filter((line) => line.startsWith("hugetlb"));
+  await cgroups.ensure(sized("1Gi"));
+  const before = hugePages();
+  assertHas(before, "hugetlb.2MB.max: 4194304");
+  for (const memory of ["2Gi", "512Mi"]) {
+    for (const resource of ["memory", "cpu"] as const) {
+      await cgroups.raise(sized(memory), resource);
+      await cgroups.lower(sized(memory), resource);
+    }
+    assert.deepEqual(hugePages(), before);
+  }
+  assertHas(linesOf(kernel, "/kubepods/podg-1"), "memory.max: 536870912");
+});
+
 test("an agent that was killed between making a cgroup and limiting it is healed by the next", async () => {
   const { kernel, tree, start } = node();
   await tree.create("/kubepods/podg-1");

@@ -21,12 +21,17 @@ export async function startContainerd(
   signal: AbortSignal,
 ): Promise<MachineProcess> {
   const running = await processOf(layout, "containerd");
-  const process = running ?? (await launch(layout, subnet));
+  let process = running ?? (await launch(layout, subnet));
   const deadline = clock.monotonic() + 60_000;
   for (;;) {
     const status = await criStatus(layout.endpoint, clock);
     if (status.answers) return process;
     if (!(await isRunning(process))) {
+      // One that was killed is found running until the kernel is done with it.
+      if (process === running) {
+        process = await launch(layout, subnet);
+        continue;
+      }
       throw new Error(`containerd ended while starting: ${await lastLines(layout.containerdLog)}`);
     }
     if (clock.monotonic() > deadline) {

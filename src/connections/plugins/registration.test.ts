@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -176,13 +176,17 @@ test("a socket that nobody serves is tried again and again, one try at a time, a
   await until("nothing is left of it", () => waiting.size === 0);
 });
 
-/** The server closes its own path; what was moved away stays, and nobody answers there. */
+/**
+ * The server closes its own path; a second name for it stays, and nobody answers there. It comes into the directory only
+ * then: whoever had reached the living server would keep it from closing.
+ */
 async function leaveDeadSocket(path: string, dead: string): Promise<void> {
   const server = createServer().listen(path);
   await once(server, "listening");
-  await rename(path, dead);
+  await link(path, `${path}.dead`);
   server.close();
   await once(server, "close");
+  await rename(`${path}.dead`, dead);
 }
 
 test("two of the same name: the higher version wins, whichever comes first", async () => {

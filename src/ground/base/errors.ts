@@ -38,6 +38,14 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return code !== undefined && codes.includes(code);
 }
 
+/**
+ * True where the machine, or this process, lacks descriptors or memory for now: nothing was learnt about what was asked,
+ * and it is to be asked again.
+ */
+export function isShortage(error: unknown): boolean {
+  return hasCode(error, "EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "EAGAIN");
+}
+
 /** True for the error of a file that isn't there. */
 export function isMissing(error: unknown): boolean {
   return hasCode(error, "ENOENT", "ENOTDIR");

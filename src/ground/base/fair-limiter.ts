@@ -24,6 +24,11 @@ export class FairLimiter<Key> {
   run<Result>(key: Key, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     return this.#slots.run(key, work, signal);
   }
+
+  /** For work that ends elsewhere: the answer gives the place back, once. */
+  take(key: Key, signal: AbortSignal): Promise<() => void> {
+    return this.#slots.take(key, signal);
+  }
 }
 
 class InTurnByKey<Key> implements SlotPolicy<Key> {

@@ -67,6 +67,8 @@ export class LogStream {
 
   setBuffer(buffer: { readonly bytes: number; readonly flushMs: number }): void {
     this.#buffer = buffer;
+    // What waits by the time of before would make the lines to come wait for it, too.
+    if (this.#scheduled !== "soon") this.#cancelTimer();
     if (this.#lines.length > 0) this.#schedule();
   }
 

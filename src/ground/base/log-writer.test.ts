@@ -239,6 +239,15 @@ test("an info buffer waits for the flush frequency, or until it is full; errors 
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("another flush frequency counts at once, also for lines that wait", async () => {
+  const buffered = { ...defaultLogSettings, splitStream: true, infoBufferBytes: 1_000 };
+  const { clock, stdout, writer, log } = setUp({ ...buffered, flushFrequencyMs: 3_600_000 });
+  log.info("first");
+  writer.configure({ ...buffered, flushFrequencyMs: 1_000 });
+  await clock.advance(1_000);
+  assert.match(stdout.text, /first/);
+});
+
 test("a stalled reader blocks nobody; what exceeds the queue is dropped and counted once it reads again", async () => {
   const { clock, stderr, writer, log } = setUp();
   stderr.mode = "stalls";

@@ -3,6 +3,7 @@ import type { LogFields, Logger } from "./log.ts";
 import { formatJson, formatText, type LogFormat, type LogRecord } from "./log-format.ts";
 import { type ComponentVerbosity, LogLevels } from "./log-levels.ts";
 import { LogStream, type WriteBytes } from "./log-stream.ts";
+import { RecentLines } from "./recent-lines.ts";
 
 export interface LogSettings {
   readonly format: "text" | "json";
@@ -33,6 +34,7 @@ export class LogWriter {
   #format: LogFormat = formatText;
   #levels: LogLevels = new LogLevels(0);
   #split = false;
+  #recent: RecentLines | undefined;
 
   constructor(outlet: { clock: Clock; pid: number; stdout: WriteBytes; stderr: WriteBytes }, settings: LogSettings) {
     this.#clock = outlet.clock;
@@ -88,6 +90,12 @@ export class LogWriter {
     });
   }
 
+  /** From now on the last lines are kept in memory, for who wants to see them. */
+  remember(): RecentLines {
+    this.#recent ??= new RecentLines();
+    return this.#recent;
+  }
+
   /** Text as it is, in its turn among the lines on stderr. */
   plain(text: string): void {
     this.#errors.push(text);
@@ -107,7 +115,9 @@ export class LogWriter {
     const isError = record.severity === "error" || record.severity === "fatal";
     const stream = isError || !this.#split ? this.#errors : this.#infos;
     if (stream.stalledMs === 0) this.#reportDropped(stream, record.at);
-    stream.push(this.#format(record, this.#pid));
+    const line = this.#format(record, this.#pid);
+    this.#recent?.add(line);
+    stream.push(line);
   }
 
   #reportDropped(stream: LogStream, at: number): void {

@@ -2,6 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "./clock.ts";
+import { whyNotStarted } from "./run-program.ts";
 
 export interface ProcessLimits {
   readonly timeMs: number;
@@ -21,6 +22,7 @@ export async function inOwnProcess<Answer>(entry: URL, input: object, limits: Pr
     stdio: ["ignore", "ignore", "ignore", "ipc"],
     env: { NODE_OPTIONS: `--max-old-space-size=${limits.heapMb}` },
   });
+  if (child.pid === undefined) throw await whyNotStarted(child);
   const exited = once(child, "exit").catch(() => {});
   try {
     return await new Promise<Answer>((resolve, reject) => {
@@ -38,7 +40,6 @@ export async function inOwnProcess<Answer>(entry: URL, input: object, limits: Pr
     });
   } finally {
     child.kill("SIGKILL");
-    // A child that could not be started never exits.
-    if (child.pid !== undefined) await exited;
+    await exited;
   }
 }

@@ -15,6 +15,12 @@ export async function savePrivateFile(path: string, text: FileText): Promise<voi
  * at any moment, and the new one once this has resolved. The directory must be there. One writer at a time.
  */
 export async function saveFile(path: string, text: FileText, mode: number): Promise<void> {
+  await replaceFile(path, text, mode);
+  await syncDirectory(dirname(path));
+}
+
+/** The same for what need only outlive this process: a loss of power may bring back the old text, whole, for a while. */
+export async function replaceFile(path: string, text: FileText, mode: number): Promise<void> {
   const unfinished = `${path}.tmp`;
   {
     await using file = await open(unfinished, "w", mode);
@@ -26,7 +32,6 @@ export async function saveFile(path: string, text: FileText, mode: number): Prom
     await file.sync();
   }
   await rename(unfinished, path);
-  await syncDirectory(dirname(path));
 }
 
 /** Makes a directory and those above it; they outlive a loss of power, and so may what is saved in them. */

@@ -1,5 +1,6 @@
 import type { FeatureGates } from "./gates/gates.ts";
 import type { KubeletConfiguration } from "./kubelet-configuration.ts";
+import type { HostPort } from "./text/host-port.ts";
 
 /** Everything the command line and the configuration files say, checked and frozen. Nothing else reads argv or files. */
 export interface AgentConfig {
@@ -25,6 +26,11 @@ export interface KubeletFlags {
   /** --config; empty for none. */
   readonly configFile: string;
   readonly configDir: string;
+  /** Empty: the configuration is read once, at the start. */
+  readonly dynamicConfigDir: string;
+  /** namespace/name or namespace/name/key; empty for none. */
+  readonly dynamicConfigMap: string;
+  readonly dynamicConfigTrialMs: number;
   /** Empty means standalone: no API server. */
   readonly kubeconfig: string;
   readonly bootstrapKubeconfig: string;
@@ -33,8 +39,12 @@ export interface KubeletFlags {
   readonly nodeIPs: readonly string[];
   readonly certDir: string;
   readonly cloudProvider: "" | "external";
+  /** A program or an http(s) address; empty: no cloud is asked. */
+  readonly cloudInstance: string;
   readonly rootDir: string;
   readonly nodeLabels: Readonly<Record<string, string>>;
+  /** Undefined: there is no port for the dashboard. */
+  readonly dashboardAddress: HostPort | undefined;
   readonly lockFile: string;
   readonly exitOnLockContention: boolean;
   readonly runtimeCgroups: string;

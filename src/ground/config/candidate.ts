@@ -29,7 +29,7 @@ export function buildCandidate(store: FieldStore): KubeletCandidate {
     if (struct !== undefined && !store.isPresent(struct)) continue;
     assign(root, internalSegments(path), store.get(path));
   }
-  // The table has exactly the fields of the type: config-fields.test.ts compares the two.
+  // The table has exactly the fields of the type: fields.test.ts compares the two.
   return root as unknown as KubeletCandidate;
 }
 

@@ -4,6 +4,7 @@ import { keyPath } from "./fields/field-kinds.ts";
 import { type FieldPath, fieldPaths, specOf } from "./fields/fields.ts";
 import { type FlagOnlyName, flagOnly } from "./flags/flag-only.ts";
 import { type Effect, inEffect } from "./in-effect.ts";
+import { type ChangeEffect, whenChanged } from "./when-changed.ts";
 
 /** One setting of an effective configuration, for people. */
 export interface EffectiveSetting {
@@ -15,20 +16,29 @@ export interface EffectiveSetting {
   /** Origins of single keys, where the value is a map. */
   readonly keyOrigins: Readonly<Record<string, Origin>>;
   readonly effect: Effect;
+  /** What it would be if nobody had set it, in the same notation. */
+  readonly default: unknown;
+  /** What a change takes to be in effect; undefined for flags, which never change while the process lives. */
+  readonly whenChanged: ChangeEffect | undefined;
 }
 
 const builtIn: Origin = { from: "default" };
 
 /** Every field of the file, in the order of the documentation. */
 export function effectiveFields(config: AgentConfig): EffectiveSetting[] {
+  const hasFile = config.flags.configFile !== "" || config.flags.configDir !== "";
   return fieldPaths.map((path) => {
     const value = valueAt(config.kubelet, path);
+    const { default: usual, legacyDefault } = specOf(path);
+    const fallback = hasFile ? usual : (legacyDefault ?? usual);
     return {
       name: path,
       value: value === undefined || value === null ? undefined : shown(path, specOf(path).kind.encode(value)),
       origin: config.origins[path] ?? builtIn,
       keyOrigins: keyOrigins(config, path, value),
       effect: inEffect[path],
+      default: fallback === undefined || fallback === null ? undefined : specOf(path).kind.encode(fallback),
+      whenChanged: config.origins[path]?.from === "flag" ? undefined : whenChanged[path],
     };
   });
 }
@@ -41,11 +51,14 @@ export function effectiveFlags(config: AgentConfig): EffectiveSetting[] {
     origin: config.origins[`--${name}`] ?? builtIn,
     keyOrigins: {},
     effect: inEffect[`--${name}`],
+    default: flagOnly[name].default,
+    whenChanged: undefined,
   }));
 }
 
-/** Headers carry tokens, and what is printed gets pasted. */
+/** Headers carry tokens, addresses may carry passwords, and what is printed gets pasted. */
 function shown(path: FieldPath, value: unknown): unknown {
+  if (path === "staticPodURL") return String(value).replace(/^(\w+:\/\/)[^/]*@/, "$1<masked>@");
   if (path !== "staticPodURLHeader") return value;
   return Object.fromEntries(Object.keys(value as object).map((name) => [name, ["<masked>"]]));
 }

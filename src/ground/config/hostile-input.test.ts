@@ -52,6 +52,25 @@ test("any text after a proper header, in the file and in a drop-in", async () =>
   );
 });
 
+test("very many keys, and a file without end, are refused in time that grows with the file", async () => {
+  const load = async (body: string) => {
+    const before = process.cpuUsage();
+    const result = await loadConfig([`--config=${file}`], ioWith(new TextEncoder().encode(fileHeader + body)));
+    const { user, system } = process.cpuUsage(before);
+    return { result, cpu: user + system };
+  };
+  const count = 12_000;
+  const keys = Array.from({ length: count }, (_, index) => `k${index}: b\n`).join("");
+  await load(keys.slice(0, 10_000));
+  const listed = await load(`a:\n${"- b: c\n".repeat(count)}`);
+  const many = await load(keys);
+  assert.equal(many.result.kind, "invalid");
+  // Each held against each other took six times as long as the list; now it is less.
+  assert.ok(many.cpu < 3 * listed.cpu, `${many.cpu} µs beside ${listed.cpu} µs`);
+  const { result } = await load("#".repeat(1024 * 1024));
+  assert.ok(result.kind === "invalid" && /larger than 1048576 bytes/.test(result.problems[0]?.message ?? ""));
+});
+
 const proper = `${fileHeader}authentication:
   anonymous: {enabled: false}
   webhook: {enabled: false, cacheTTL: 1m}

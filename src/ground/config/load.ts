@@ -12,8 +12,8 @@ import type {
 import { buildCandidate, type KubeletCandidate } from "./candidate.ts";
 import { applyDefaults } from "./defaults.ts";
 import { FieldStore } from "./fields/field-store.ts";
-import { type FileResult, type FlagGates, loadConfigFile, placeOf } from "./files/config-file.ts";
 import { mergeDropIns } from "./files/drop-ins.ts";
+import { type FileResult, type FlagGates, loadConfigFile, placeOf } from "./files/load-config-file.ts";
 import { applyFlags, buildFlags } from "./flags/apply-flags.ts";
 import { flagTexts } from "./flags/flag-text.ts";
 import { helpText, versionText } from "./flags/help.ts";
@@ -125,6 +125,7 @@ async function ruleContext(input: RuleInput, io: ConfigIo): Promise<RuleContext>
     flags,
     cloudProvider: String(parsed.values.get("cloud-provider") ?? ""),
     nodeIP: String(parsed.values.get("node-ip") ?? ""),
+    dashboardAddress: String(parsed.values.get("dashboard-address") ?? ""),
     cgroupVersion: await io.cgroupVersion(),
     onlineCpus: await io.onlineCpus(),
     isOn: (gate) => gates.isOn(gate),

@@ -2,13 +2,14 @@ import { once } from "node:events";
 import { rename, rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import {
+  type handleServerStreamingCall,
   type handleUnaryCall,
   Server,
   ServerCredentials,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { grpcNumberOf, messageOf } from "../base/index.ts";
+import { cutText, grpcNumberOf, messageOf } from "../base/index.ts";
 import { GrpcError } from "./grpc-error.ts";
 import type { MethodDefinition } from "./unix-channel.ts";
 
@@ -24,9 +25,18 @@ export type UnaryMethods<Service extends GeneratedService> = {
   ) => Promise<Parameters<Service["methods"][Name]["responseType"]["encode"]>[0]>;
 };
 
+/** What a method may know of its call. */
+export interface ServedCall {
+  /** Aborted when the client gives up. */
+  readonly signal: AbortSignal;
+}
+
+/** One message, or for a server stream the messages as they come. */
+type Answer = (request: never, call: ServedCall) => Promise<unknown> | AsyncIterable<unknown>;
+
 export interface ServedService {
   readonly definition: GeneratedService;
-  readonly methods: Readonly<Record<string, (request: never) => Promise<unknown>>>;
+  readonly methods: Readonly<Record<string, Answer>>;
 }
 
 export function serviceOf<Service extends GeneratedService>(
@@ -39,6 +49,8 @@ export function serviceOf<Service extends GeneratedService>(
 export interface UnixServerSettings {
   readonly maxRequestBytes: number;
   readonly maxConnections: number;
+  /** Calls of one connection that go on at the same time; undefined: 100. */
+  readonly callsAtOnce?: number;
   /** Asked before each call; false: it is refused for now. */
   readonly mayAnswer?: () => boolean;
 }
@@ -54,11 +66,11 @@ export async function serveUnix(
 ): Promise<AsyncDisposable> {
   const server = new Server({
     "grpc.max_receive_message_length": settings.maxRequestBytes,
-    "grpc.max_concurrent_streams": 100,
+    "grpc.max_concurrent_streams": settings.callsAtOnce ?? 100,
     "grpc.enable_channelz": 0,
   });
   for (const { definition, methods } of services) {
-    server.addService(wireDefinition(definition), wireMethods(methods, settings.mayAnswer ?? (() => true)));
+    server.addService(wireDefinition(definition), wireMethods(definition, methods, settings.mayAnswer ?? (() => true)));
   }
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
@@ -72,6 +84,9 @@ export async function serveUnix(
   await rm(unfinished, { force: true });
   listener.listen(unfinished);
   await once(listener, "listening");
+  // That one connection could not be accepted, for want of descriptors or memory, is that client's loss alone; an error
+  // that nobody hears would end the agent.
+  listener.on("error", () => {});
   await rename(unfinished, socketPath);
   return {
     async [Symbol.asyncDispose]() {
@@ -87,12 +102,12 @@ export async function serveUnix(
 }
 
 function wireDefinition({ fullName, methods }: GeneratedService): ServiceDefinition {
-  const entries = Object.entries(methods).map(([key, { name, requestType, responseType }]) => [
+  const entries = Object.entries(methods).map(([key, { name, requestType, responseType, responseStream }]) => [
     key,
     {
       path: `/${fullName}/${name}`,
       requestStream: false,
-      responseStream: false,
+      responseStream,
       requestSerialize: (message: unknown) => Buffer.from(requestType.encode(message).finish()),
       requestDeserialize: (bytes: Buffer) => requestType.decode(bytes),
       responseSerialize: (message: unknown) => Buffer.from(responseType.encode(message).finish()),
@@ -102,23 +117,75 @@ function wireDefinition({ fullName, methods }: GeneratedService): ServiceDefinit
   return Object.fromEntries(entries);
 }
 
-function wireMethods(methods: ServedService["methods"], mayAnswer: () => boolean): UntypedServiceImplementation {
+function wireMethods(
+  definition: GeneratedService,
+  methods: ServedService["methods"],
+  mayAnswer: () => boolean,
+): UntypedServiceImplementation {
   const implementation: UntypedServiceImplementation = {};
   for (const [name, answer] of Object.entries(methods)) {
-    const handle: handleUnaryCall<never, unknown> = ({ request }, callback) => {
-      if (!mayAnswer()) {
-        callback({ code: grpcNumberOf("ResourceExhausted"), details: "rejected by rate limit" });
-        return;
-      }
-      answer(request).then(
-        (response) => callback(null, response),
-        (error: unknown) => {
-          const code = error instanceof GrpcError ? error.code : "Unknown";
-          callback({ code: grpcNumberOf(code), details: messageOf(error) });
-        },
-      );
-    };
+    const handle = definition.methods[name]?.responseStream
+      ? streamed(answer as (request: never, call: ServedCall) => AsyncIterable<unknown>)
+      : unary(answer as (request: never, call: ServedCall) => Promise<unknown>, mayAnswer);
     implementation[name] = handle as UntypedServiceImplementation[string];
   }
   return implementation;
+}
+
+function unary(
+  answer: (request: never, call: ServedCall) => Promise<unknown>,
+  mayAnswer: () => boolean,
+): handleUnaryCall<never, unknown> {
+  return (call, callback) => {
+    if (!mayAnswer()) {
+      callback({ code: grpcNumberOf("ResourceExhausted"), details: "rejected by rate limit" });
+      return;
+    }
+    const calling = new AbortController();
+    call.on("cancelled", () => calling.abort(clientLeft()));
+    answer(call.request, { signal: calling.signal }).then(
+      (response) => callback(null, response),
+      (error: unknown) => callback(statusOf(error)),
+    );
+  };
+}
+
+/** A client that reads slowly is waited for. */
+function streamed(
+  answer: (request: never, call: ServedCall) => AsyncIterable<unknown>,
+): handleServerStreamingCall<never, unknown> {
+  return (call) => {
+    const calling = new AbortController();
+    const leave = (): void => calling.abort(clientLeft());
+    call.on("cancelled", leave).on("error", leave);
+    const pump = async (): Promise<void> => {
+      for await (const item of answer(call.request, { signal: calling.signal })) {
+        if (!call.write(item)) await once(call, "drain", { signal: calling.signal });
+      }
+    };
+    pump().then(
+      () => call.end(),
+      (error: unknown) => call.destroy(failureOf(error)),
+    );
+  };
+}
+
+function failureOf(error: unknown): Error {
+  const status = statusOf(error);
+  return Object.assign(new Error(status.details), status);
+}
+
+function clientLeft(): DOMException {
+  return new DOMException("the client gave up", "AbortError");
+}
+
+/**
+ * What went wrong travels in the head of an answer, three signs for each byte that is no plain letter, and clients take
+ * about 64 KiB of that. The library sends nothing at all when it is more, and the call would never end.
+ */
+const longestDetails = 12 * 1024;
+
+function statusOf(error: unknown): { code: number; details: string } {
+  const code = error instanceof GrpcError ? error.code : "Unknown";
+  return { code: grpcNumberOf(code), details: cutText(messageOf(error), longestDetails) };
 }

@@ -90,6 +90,22 @@ export function withPodLimits(
   return { ...resources, limits: { ...resources?.limits, ...filled } };
 }
 
+/** The first of them, with the largest limits of all: one that has no limit may use more than any other. */
+export function mostLimits(all: readonly ContainerResources[]): ContainerResources {
+  const [first = {}] = all;
+  const limits: Record<string, string> = { ...first.limits };
+  for (const resource of resizableResources) {
+    const most = all.reduce((one, other) => (isLimitedMore(one, other, resource) ? other : one), first);
+    limits[resource] = most.limits?.[resource] ?? "0";
+  }
+  return { ...first, limits };
+}
+
+function isLimitedMore(one: ContainerResources, other: ContainerResources, resource: ResizableResource): boolean {
+  const [limit, otherLimit] = [amountIn(one, "limits", resource), amountIn(other, "limits", resource)];
+  return limit !== undefined && (otherLimit === undefined || otherLimit > limit);
+}
+
 /** In billionths; undefined where nothing is asked for. */
 export function amountIn(
   resources: ContainerResources | undefined,

@@ -5,6 +5,7 @@ import {
   cgroupNamed,
   cgroupParent,
   kubepodsCgroup,
+  podUidInPath,
   podUidOfCgroup,
   qosCgroup,
 } from "./cgroup-names.ts";
@@ -35,6 +36,12 @@ test("the tiers", () => {
   assert.equal(qosCgroup(cgroupfs, "Guaranteed"), "/kubepods");
   assert.equal(qosCgroup(cgroupfs, "Burstable"), "/kubepods/burstable");
   assert.equal(qosCgroup(systemd, "BestEffort"), "/kubepods.slice/kubepods-besteffort.slice");
+});
+
+test("the uid is found in the path of a container's cgroup", () => {
+  assert.equal(podUidInPath(cgroupfs, "/kubepods/burstable/pod0a1b-22c3/abc"), uid);
+  assert.equal(podUidInPath(systemd, "/kubepods.slice/kubepods-pod0a1b_22c3.slice/cri-abc.scope"), uid);
+  assert.equal(podUidInPath(systemd, "/system.slice/ssh.service"), undefined);
 });
 
 test("the uid is read back from a pod cgroup's name", () => {

@@ -34,6 +34,11 @@ export function podUidOfCgroup(naming: CgroupNaming, element: string): string | 
   return /(?:^|-)pod([^-]+)\.slice$/.exec(element)?.[1]?.replaceAll("_", "-");
 }
 
+/** Whose pod's the cgroup at the path is, or lies in. */
+export function podUidInPath(naming: CgroupNaming, path: string): string | undefined {
+  return path.split("/").flatMap((element) => podUidOfCgroup(naming, element) ?? [])[0];
+}
+
 /** A cgroup that the configuration names: a path, or with systemd a slice ("/system.slice", "kube-agents"). */
 export function cgroupNamed(driver: CgroupNaming["driver"], name: string): string {
   if (driver === "cgroupfs") return `/${components(name).join("/")}`;

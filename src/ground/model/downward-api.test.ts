@@ -27,6 +27,8 @@ for (const [path, value] of [
   ["metadata.annotations['note']", 'say "hi"\n'],
   ["metadata.annotations['a[b]c']", "odd"],
   ["metadata.annotations['missing']", ""],
+  ["metadata.annotations['constructor']", ""],
+  ["metadata.labels['__proto__']", ""],
   ["metadata.labels", 'app="web"\nexample.com/x="y"\ntier="front"'],
   ["metadata.annotations", 'a[b]c="odd"\nnote="say \\"hi\\"\\n"'],
   ["spec.nodeName", "node-1"],
@@ -43,6 +45,9 @@ for (const [path, message] of [
   ["status.phase", "unsupported fieldPath: status.phase"],
   ["spec", "unsupported fieldPath: spec"],
   ["", "unsupported fieldPath: "],
+  ["metadata.labels['", "unsupported fieldPath: metadata.labels['"],
+  ["metadata.labels[']", "unsupported fieldPath: metadata.labels[']"],
+  ["['app']", "unsupported fieldPath: ['app']"],
   ["spec.nodeName['x']", `fieldPath "spec.nodeName['x']" does not support subscript`],
 ] as const) {
   test(`fieldRef ${JSON.stringify(path)} is refused`, () =>
@@ -51,6 +56,12 @@ for (const [path, message] of [
       (error) => error instanceof DownwardApiError && error.message === message,
     ));
 }
+
+test("a path of very many brackets is refused at once", () => {
+  // The square of this length takes hours.
+  const path = "['".repeat(500_000);
+  assert.throws(() => podField(pod, path, facts), { name: "DownwardApiError" });
+});
 
 test("fields without a value are empty texts", () => {
   const bare: IdentifiedPod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { containers: [] } };

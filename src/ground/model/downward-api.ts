@@ -49,12 +49,20 @@ export function podField(pod: IdentifiedPod, fieldPath: string, facts: PodFacts)
 }
 
 function subscripted(pod: IdentifiedPod, fieldPath: string): string {
-  const match = /^(.+?)\['(.*)'\]$/s.exec(fieldPath);
-  if (match === null) throw new DownwardApiError(`unsupported fieldPath: ${fieldPath}`);
-  const [, path = "", key = ""] = match;
-  if (path === "metadata.labels") return pod.metadata.labels?.[key] ?? "";
-  if (path === "metadata.annotations") return pod.metadata.annotations?.[key] ?? "";
+  // By hand: a regular expression looks for the end again from every bracket.
+  const begin = fieldPath.indexOf("['", 1);
+  if (begin < 0 || !fieldPath.endsWith("']") || fieldPath.length < begin + 4) {
+    throw new DownwardApiError(`unsupported fieldPath: ${fieldPath}`);
+  }
+  const [path, key] = [fieldPath.slice(0, begin), fieldPath.slice(begin + 2, -2)];
+  if (path === "metadata.labels") return ownText(pod.metadata.labels, key);
+  if (path === "metadata.annotations") return ownText(pod.metadata.annotations, key);
   throw new DownwardApiError(`fieldPath ${goQuote(fieldPath)} does not support subscript`);
+}
+
+/** Every object has a `constructor`, which may be the name of a label. */
+function ownText(texts: Readonly<Record<string, string>> | undefined, key: string): string {
+  return texts !== undefined && Object.hasOwn(texts, key) ? (texts[key] ?? "") : "";
 }
 
 /** Sorted lines `key="value"`, the form in which volumes show labels and annotations. */

@@ -6,6 +6,7 @@ export {
   amountIn,
   type ContainerResources,
   changedResources,
+  mostLimits,
   type ResizableResource,
   resizableContainers,
   resizableResources,
@@ -20,6 +21,7 @@ export {
   cgroupParent,
   kubepodsCgroup,
   podCgroup,
+  podUidInPath,
   podUidOfCgroup,
   qosCgroup,
 } from "./cgroup-names.ts";
@@ -49,6 +51,7 @@ export {
   withDefaultTag,
 } from "./image-reference.ts";
 export { jsonEqual } from "./json-equal.ts";
+export { kernelDefaults } from "./kernel-defaults.ts";
 export type * from "./kube/gen/types.ts";
 export { decodeManifest, decodeYaml, maxManifestBytes } from "./manifest.ts";
 export { locateProblem } from "./manifest-kinds.ts";
@@ -62,6 +65,7 @@ export {
   type DeviceAmounts,
   isExtended,
   missingResources,
+  overReserved,
   type ResourceList,
   withheldFrom,
 } from "./node-capacity.ts";
@@ -97,8 +101,9 @@ export {
 export { type PodChange, type PodSource, type Provisional, podSources } from "./pod-change.ts";
 export { defaultPod } from "./pod-defaults.ts";
 export { orderedPodIps } from "./pod-ips.ts";
-export type { PodLedger, PodStep } from "./pod-ledger.ts";
+export { type PodLedger, type PodStep, stepSpan } from "./pod-ledger.ts";
 export { isPodLevelResource, podLevelAmounts, podResources, sumOfContainers } from "./pod-resources.ts";
+export { type ContainerSummary, type PodSummary, summarize } from "./pod-summary.ts";
 export { configKeyProblems, validateMetadata, validatePod } from "./pod-validation/index.ts";
 export type { PodViewChange } from "./pod-view-change.ts";
 export { describeProblem, isError, type Problem, type ProblemKind, ProblemList } from "./problem.ts";

@@ -1,5 +1,5 @@
 import { Composer, type Document, isNode, LineCounter, Parser, type ScalarTag, type Tags } from "yaml";
-import { messageOf } from "../base/index.ts";
+import { boundNesting, messageOf } from "../base/index.ts";
 import { type Position, type Problem, show } from "./problem.ts";
 import { repeatedKeys } from "./unique-keys.ts";
 
@@ -47,7 +47,7 @@ function firstDocument(text: string, lines: LineCounter): { first: Document | un
   });
   const parser = new Parser(lines.addNewLine);
   let first: Document | undefined;
-  for (const document of composer.compose(parser.parse(text))) {
+  for (const document of composer.compose(boundNesting(parser.parse(text)))) {
     if (first !== undefined) return { first, hasMore: true };
     first = document;
   }

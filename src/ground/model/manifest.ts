@@ -1,4 +1,4 @@
-import { deepFreeze, inOwnProcess, Limiter, messageOf, never } from "../base/index.ts";
+import { deepFreeze, inOwnProcess, Limiter, lazily, loadedPart, messageOf, never } from "../base/index.ts";
 import type { DecodedManifest, ManifestKinds } from "./manifest-kinds.ts";
 import type { ManifestAnswer, ManifestQuestion, ReadManifest } from "./manifest-messages.ts";
 import type { Problem } from "./problem.ts";
@@ -10,6 +10,7 @@ const longestReadHere = 16 * 1024;
 const processLimits = { timeMs: 60_000, heapMb: 1024 };
 /** Each takes a core while it lasts. */
 const processes = new Limiter(2);
+const decoding = lazily(() => loadedPart(import("./manifest-decode.ts")));
 
 /** Reads one object from YAML or JSON. Never throws: whatever is wrong is in `problems`, each with its position. */
 export async function decodeManifest<Kind extends keyof ManifestKinds>(
@@ -17,7 +18,7 @@ export async function decodeManifest<Kind extends keyof ManifestKinds>(
   kinds: readonly [Kind, ...Kind[]],
 ): Promise<DecodedManifest<Kind>> {
   if (text.length <= longestReadHere) {
-    const { decodeText } = await import("./manifest-decode.ts");
+    const { decodeText } = await decoding();
     return decodeText(text, kinds);
   }
   try {
@@ -31,7 +32,7 @@ export async function decodeManifest<Kind extends keyof ManifestKinds>(
 
 /** Plain data of a YAML text's first document, as JSON would have it; throws what is wrong with the text. */
 export async function decodeYaml(text: string): Promise<unknown> {
-  const { plainValue } = await import("./manifest-decode.ts");
+  const { plainValue } = await decoding();
   return text.length <= longestReadHere ? plainValue(text) : await askProcess<unknown>({ read: "plain", text });
 }
 

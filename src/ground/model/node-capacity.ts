@@ -94,6 +94,19 @@ export function withheldFrom(capacity: ResourceAmounts, settings: CapacitySettin
   return addAmounts(settings.reserved, evictionReserve(settings, capacity));
 }
 
+/** The kubelet's rule, in its words: a node that keeps more for itself than there is could run no pod. */
+export function overReserved(capacity: ResourceAmounts, settings: CapacitySettings): string | undefined {
+  const withheld = withheldFrom(capacity, settings);
+  const problems = [...capacity].flatMap(([name, amount]) => {
+    const reserve = withheld.get(name) ?? 0n;
+    if (reserve <= amount) return [];
+    const [kept, there] = [reserve, amount].map((each) => formatQuantity(each, name === "cpu" ? "decimal" : "binary"));
+    const what = `Resource "${name}" has a reservation of ${kept} but capacity of ${there}.`;
+    return [`${what} Expected capacity >= reservation.`];
+  });
+  return problems.length === 0 ? undefined : `invalid Node Allocatable configuration. ${problems.join(" ")}`;
+}
+
 function less(name: string, quantity: Quantity, amount: Nano, reserve: Nano): Quantity {
   if (reserve === 0n) return quantity;
   const isBytes = name === "memory" || name === "ephemeral-storage" || isHugePages(name);

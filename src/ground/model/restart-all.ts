@@ -1,6 +1,6 @@
 import { newestOf, type ObservedContainer, type ObservedPod } from "./observed.ts";
 import { containersOf, type IdentifiedPod } from "./pod.ts";
-import { ruleFor } from "./restart-policy.ts";
+import { restartsAfter, ruleFor } from "./restart-policy.ts";
 
 /** Whether a container of the pod has a rule by which its end restarts all of them. */
 export function usesRestartAll({ spec }: IdentifiedPod): boolean {
@@ -19,7 +19,17 @@ export function restartAllTrigger(pod: IdentifiedPod, observed: ObservedPod): Ob
   for (const { kind, container } of containersOf(pod)) {
     const newest = kind === "ephemeral" ? undefined : newestOf(observed, container.name);
     if (newest?.state !== "exited" || newest.sandboxId !== sandboxId) continue;
-    if (ruleFor(container, newest.exitCode) === "RestartAllContainers") return newest;
+    if (ruleFor(container, newest.exitCode) !== "RestartAllContainers") continue;
+    return wasOver(pod, observed, newest) ? undefined : newest;
   }
   return undefined;
+}
+
+/** Whether the pod had done its work before this container, a sidecar then, ended: there is nothing left to start anew. */
+function wasOver(pod: IdentifiedPod, observed: ObservedPod, trigger: ObservedContainer): boolean {
+  return pod.spec.containers.every((container) => {
+    const newest = newestOf(observed, container.name);
+    if (newest?.state !== "exited" || restartsAfter(pod, container, newest.exitCode)) return false;
+    return newest.finishedAt < trigger.finishedAt;
+  });
 }

@@ -4,6 +4,7 @@ import type { ConfigIo, ConfigProblem, ConfigWarning, Origin } from "../agent-co
 import { applyDefaults } from "../defaults.ts";
 import type { FieldStore } from "../fields/field-store.ts";
 import { fieldPaths, specOf } from "../fields/fields.ts";
+import { decodeInto } from "./decode.ts";
 import {
   duplicates,
   type FileResult,
@@ -16,8 +17,7 @@ import {
   typeOf,
   unknownFields,
   wrongValues,
-} from "./config-file.ts";
-import { decodeInto } from "./decode.ts";
+} from "./load-config-file.ts";
 import type { Place } from "./tree.ts";
 
 /** Merges the drop-ins of --config-dir into the store, one after the other in the order of a directory walk. */
@@ -104,7 +104,7 @@ function relativePaths(store: FieldStore, file: string, io: ConfigIo): ConfigWar
 }
 
 /** The *.conf files below the directory. Links to files are followed, links to directories are not, nor is a linked root. */
-async function findDropIns(root: string, io: ConfigIo): Promise<string[] | "symlink"> {
+export async function findDropIns(root: string, io: ConfigIo): Promise<string[] | "symlink"> {
   const kind = await io.kindOf(root);
   if (kind === "symlink" && !isDropIn(root)) return "symlink";
   if (kind !== "directory") return isDropIn(root) ? [root] : [];

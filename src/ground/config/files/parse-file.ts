@@ -1,4 +1,5 @@
 import type { Alias, Document, Node, ParsedNode, Scalar, YAMLMap } from "yaml";
+import { boundNesting, lazily, loadedPart, messageOf } from "../../base/index.ts";
 import type { Place, Tree, TreeEntry } from "./tree.ts";
 
 /** A syntax finding of a file; `duplicate` ones leave the file readable, the last of the repeated keys counting. */
@@ -14,27 +15,36 @@ export interface ParsedFile {
   readonly findings: readonly SyntaxFinding[];
 }
 
+/** As much as a config map holds: it may come from one, and reading it is work that nothing else gets a turn in. */
+export const longestConfigFile = 1024 * 1024;
 // Aliases can make a few lines stand for billions of values; no configuration needs more than this.
 const mostValues = 20_000;
 const deepest = 64;
+const yamlLibrary = lazily(() => loadedPart(import("yaml")));
 
 /** Reads YAML 1.1 or JSON as Go's YAML library does: yes/no are booleans, dates and 1:30 are strings. */
 export async function parseFile(bytes: Uint8Array): Promise<ParsedFile> {
+  if (bytes.length > longestConfigFile) {
+    return broken(`the file is larger than ${longestConfigFile} bytes, which no configuration is`, {
+      line: 1,
+      column: 1,
+    });
+  }
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     return broken("the file is not valid UTF-8 text", { line: 1, column: 1 });
   }
-  const yaml = await import("yaml");
+  const yaml = await yamlLibrary();
   const lines = new yaml.LineCounter();
-  const documents = yaml.parseAllDocuments(text, {
+  const composer = new yaml.Composer({
     version: "1.1",
-    uniqueKeys: true,
+    // Looked for below, in time that grows with the file and not with its square.
+    uniqueKeys: false,
     intAsBigInt: true,
     prettyErrors: false,
     strict: true,
-    lineCounter: lines,
     logLevel: "silent",
     customTags: (tags) =>
       tags.filter(
@@ -42,19 +52,27 @@ export async function parseFile(bytes: Uint8Array): Promise<ParsedFile> {
           typeof tag === "string" || !(tag.tag.endsWith(":timestamp") || ("format" in tag && tag.format === "TIME")),
       ),
   });
-  if (!Array.isArray(documents) || documents.length === 0) {
+  const documents: Document.Parsed[] = [];
+  try {
+    const tokens = boundNesting(new yaml.Parser(lines.addNewLine).parse(text));
+    for (const document of composer.compose(tokens)) documents.push(document);
+  } catch (error) {
+    return broken(messageOf(error), { line: 1, column: 1 });
+  }
+  if (documents.length === 0) {
     return { tree: { kind: "null", at: { line: 1, column: 1 } }, findings: [] };
   }
-  const [document, second] = documents as Document.Parsed[];
+  const [document, second] = documents;
   if (document === undefined) return { tree: undefined, findings: [] };
   const placeOf = (offset: number | undefined): Place => {
     const { line, col } = lines.linePos(offset ?? 0);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  // Repeated keys are found again below, where their path is known.
-  const findings: SyntaxFinding[] = document.errors
-    .filter((error) => error.code !== "DUPLICATE_KEY")
-    .map((error) => ({ kind: "broken", message: error.message, at: placeOf(error.pos[0]) }));
+  const findings: SyntaxFinding[] = document.errors.map((error) => ({
+    kind: "broken",
+    message: error.message,
+    at: placeOf(error.pos[0]),
+  }));
   if (second !== undefined) {
     findings.push({
       kind: "ignored-document",
@@ -144,6 +162,7 @@ class TreeBuilder {
 
   #entries(map: YAMLMap, path: readonly string[]): TreeEntry[] {
     const own: TreeEntry[] = [];
+    const firsts = new Map<string, Place>();
     const merged: TreeEntry[] = [];
     for (const pair of map.items) {
       const keyNode = pair.key as Node | null;
@@ -156,12 +175,12 @@ class TreeBuilder {
         merged.push(...mergedEntries(value));
         continue;
       }
-      const earlier = own.find((entry) => entry.key === name);
-      if (earlier !== undefined) this.#noteDuplicate([...path, name], earlier.keyAt, key.at);
+      const earlier = firsts.get(name);
+      if (earlier === undefined) firsts.set(name, key.at);
+      else this.#noteDuplicate([...path, name], earlier, key.at);
       own.push({ key: name, keyAt: key.at, value });
     }
-    const names = new Set(own.map((entry) => entry.key));
-    return [...merged.filter((entry) => !names.has(entry.key)), ...own];
+    return [...merged.filter((entry) => !firsts.has(entry.key)), ...own];
   }
 
   #noteDuplicate(path: readonly string[], first: Place, at: Place): void {

@@ -1,6 +1,7 @@
 import type { KubeletFlags } from "../agent-config.ts";
 import type { FieldStore } from "../fields/field-store.ts";
 import { type FieldPath, specOf } from "../fields/fields.ts";
+import { parseHostPort } from "../text/host-port.ts";
 import { type FlagOnlyName, type FlagOnlyValue, flagOnly } from "./flag-only.ts";
 import { flagTable } from "./flag-table.ts";
 import { parseNodeIPs } from "./node-ip.ts";
@@ -41,14 +42,19 @@ export function buildFlags({ values }: ParsedFlags): KubeletFlags {
   return {
     configFile: value("config"),
     configDir: value("config-dir"),
+    dynamicConfigDir: value("dynamic-config-dir"),
+    dynamicConfigMap: value("dynamic-config-map"),
+    dynamicConfigTrialMs: value("dynamic-config-trial"),
     kubeconfig: value("kubeconfig"),
     bootstrapKubeconfig: value("bootstrap-kubeconfig"),
     hostnameOverride: value("hostname-override"),
     nodeIPs: parseNodeIPs(value("node-ip")).addresses,
     certDir: value("cert-dir"),
     cloudProvider: value("cloud-provider") === "external" ? "external" : "",
+    cloudInstance: value("cloud-instance"),
     rootDir: value("root-dir"),
     nodeLabels: value("node-labels"),
+    dashboardAddress: parseHostPort(value("dashboard-address")),
     lockFile: value("lock-file"),
     exitOnLockContention: value("exit-on-lock-contention"),
     runtimeCgroups: value("runtime-cgroups"),

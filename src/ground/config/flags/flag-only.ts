@@ -28,15 +28,33 @@ const fromCadvisor =
 export const flagOnly = {
   config: text("", "Configuration file; a relative path starts at the working directory."),
   "config-dir": text("", "Directory of drop-ins, *.conf, applied over the configuration file in lexical order."),
+  "dynamic-config-dir": text(
+    "",
+    "Take over changes of the configuration while running, and keep in this directory what was tried and what works.",
+  ),
+  "dynamic-config-map": text(
+    "",
+    "Config map to take the configuration from, namespace/name or namespace/name/key; needs --dynamic-config-dir.",
+  ),
+  "dynamic-config-trial": flag(
+    durationKind,
+    600_000,
+    "How long a new configuration is tried before it counts as good.",
+  ),
   kubeconfig: text("", "How to reach the API server; empty means to run without one."),
   "bootstrap-kubeconfig": text("", "Credentials to ask for the first client certificate with."),
   "hostname-override": text("", "Name of the node instead of the hostname."),
   "node-ip": text("", "IP address of the node, or one of each family; 0.0.0.0 or :: for the family's default."),
   "cert-dir": text("/var/lib/kubelet/pki", "Directory of certificates and keys."),
   "cloud-provider": text("", "Empty, or external for a cloud controller outside."),
+  "cloud-instance": text(
+    "",
+    "Program or http(s) address that says what the cloud knows of this machine; not with --cloud-provider.",
+  ),
   "root-dir": text("/var/lib/kubelet", "Directory of pods' volumes and of the agent's state."),
   "seccomp-default": flag(boolKind, false, "Use the runtime's seccomp profile where a pod names none."),
   "node-labels": flag(labelsKind, {}, "Labels of a newly registered node, key=value,..."),
+  "dashboard-address": text("", "Where people of this machine see the dashboard, HOST:PORT; empty for nowhere."),
   "lock-file": text("", "File to lock, so that one agent runs at a time."),
   "exit-on-lock-contention": flag(boolKind, false, "Exit when another process opens the lock file."),
   "runtime-cgroups": text("", "Cgroup of the container runtime, for its statistics."),

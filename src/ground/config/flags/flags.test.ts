@@ -21,6 +21,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   "cpu-cfs-quota-period": ["--feature-gates=CustomCPUCFSQuotaPeriod=true"],
   "cpu-manager-policy": ["--reserved-cpus=0"],
   "cpu-manager-policy-options": ["--cpu-manager-policy=static", "--reserved-cpus=0"],
+  "dynamic-config-map": ["--dynamic-config-dir=/d", "--kubeconfig=/k"],
   "enforce-node-allocatable": ["--kube-reserved-cgroup=/kube"],
   "eviction-soft": ["--eviction-soft-grace-period=memory.available=1m"],
   "exit-on-lock-contention": ["--lock-file=/run/lock"],
@@ -38,12 +39,16 @@ const rows: Readonly<Record<string, Row>> = {
   // Flag-only
   config: ["", "configFile", "", ""],
   "config-dir": ["", "configDir", "", ""],
+  "dynamic-config-dir": ["/d", "dynamicConfigDir", "/d", ""],
+  "dynamic-config-map": ["ns/name", "dynamicConfigMap", "ns/name", ""],
+  "dynamic-config-trial": ["2m", "dynamicConfigTrialMs", 2 * minute, "10m0s"],
   kubeconfig: ["/k", "kubeconfig", "/k", ""],
   "bootstrap-kubeconfig": ["/b", "bootstrapKubeconfig", "/b", ""],
   "hostname-override": ["Host", "hostnameOverride", "Host", ""],
   "node-ip": ["10.0.0.1, fd00::1", "nodeIPs", ["10.0.0.1", "fd00::1"], ""],
   "cert-dir": ["/pki", "certDir", "/pki", "/var/lib/kubelet/pki"],
   "cloud-provider": ["external", "cloudProvider", "external", ""],
+  "cloud-instance": ["/opt/ask-cloud", "cloudInstance", "/opt/ask-cloud", ""],
   "root-dir": ["/root-dir", "rootDir", "/root-dir", "/var/lib/kubelet"],
   "seccomp-default": ["true", "seccompDefault", true, "false"],
   "node-labels": ["a=b,c", "nodeLabels", { a: "b", c: "" }, ""],
@@ -58,6 +63,7 @@ const rows: Readonly<Record<string, Row>> = {
   "maximum-dead-containers": ["10", "maximumDeadContainers", 10, "-1"],
   "experimental-mounter-path": ["/m", "experimentalMounterPath", "/m", ""],
   "experimental-allocatable-ignore-eviction": ["true", "experimentalAllocatableIgnoreEviction", true, "false"],
+  "dashboard-address": ["[::1]:4194", "dashboardAddress", { host: "::1", port: 4194 }, ""],
   "housekeeping-interval": ["1m", "housekeepingIntervalMs", minute, "10s"],
   version: ["false", "", undefined, "false"],
   help: ["false", "", undefined, "false"],
@@ -233,8 +239,8 @@ const rows: Readonly<Record<string, Row>> = {
   "volume-stats-agg-period": ["-1s", "volumeStatsAggPeriod", -1000, "1m0s"],
 };
 
-test("there are 150 flags, and each has a row here", () => {
-  assert.equal(flagTable.size, 150);
+test("there are the kubelet's 150 flags and 5 of ours, and each has a row here", () => {
+  assert.equal(flagTable.size, 155);
   assert.deepEqual(Object.keys(rows).sort(), [...flagTable.keys()]);
 });
 

@@ -7,6 +7,11 @@ export function maskedFlags(
 ): readonly (readonly [name: string, value: string])[] {
   return Object.entries(flags).map(([name, value]) => [
     name,
-    secretFlags.has(name) && value !== "" ? "<masked>" : value,
+    value !== "" && isSecret(name, value) ? "<masked>" : value,
   ]);
+}
+
+function isSecret(name: string, value: string): boolean {
+  // An address may hold a password or a token.
+  return secretFlags.has(name) || (name === "cloud-instance" && /^https?:.*[@?]/.test(value));
 }

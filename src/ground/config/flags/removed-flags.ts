@@ -1,18 +1,18 @@
 import { table } from "../../base/index.ts";
 
-const dockershim = "v1.24 dropped the built-in Docker support; run a CRI runtime and set --container-runtime-endpoint";
+const dockershim =
+  "v1.24 dropped the built-in Docker support; run a CRI runtime and set --container-runtime-endpoint, or ask for nodelet's own with --container-runtime=docker";
 const network = "v1.24 left the network of pods to the container runtime; configure CNI there";
 const klog = "v1.26 dropped logging to files; logs go to stdout and stderr, see -v, --vmodule and --logging-format";
 const sources =
   "v1.15 dropped it; set NODELET_HOST_NETWORK_SOURCES, NODELET_HOST_PID_SOURCES or NODELET_HOST_IPC_SOURCES (file,http,api) in the environment";
 const rkt = "v1.11 dropped rkt; run a CRI runtime and set --container-runtime-endpoint";
-const dynamic = "v1.24 dropped dynamic configuration; use --config and --config-dir";
 const windows = "it exists on Windows only";
 
 /** Flags of older kubelets (and of Windows ones), with what to do instead. */
 export const removedFlags: Readonly<Record<string, string>> = table({
-  "dynamic-config-dir": dynamic,
-  "container-runtime": "v1.27 dropped it, every runtime is reached through CRI; set --container-runtime-endpoint",
+  "container-runtime":
+    "v1.27 dropped it, every runtime is reached through CRI; set --container-runtime-endpoint, or --container-runtime=docker for nodelet's shim in front of Docker",
   "docker-endpoint": dockershim,
   "image-pull-progress-deadline": dockershim,
   "experimental-dockershim-root-directory": dockershim,

@@ -9,6 +9,7 @@ export interface RuleContext {
   /** The text of --cloud-provider and --node-ip, before they were narrowed. */
   readonly cloudProvider: string;
   readonly nodeIP: string;
+  readonly dashboardAddress: string;
   readonly cgroupVersion: 1 | 2;
   readonly onlineCpus: string | undefined;
   isOn(gate: GateName): boolean;

@@ -10,6 +10,7 @@ export function checkNode(context: RuleContext): void {
   checkTaints(context);
   checkSysctls(context);
   checkFlags(context);
+  checkDynamicConfig(context);
   const { config, invalid } = context;
   if (config.runOnce) {
     invalid("runOnce", `${label("runOnce")} true, Runonce mode has been deprecated and should not be set`);
@@ -86,13 +87,44 @@ function dotted(name: string): string {
   return name.replace(/[./]/g, (character) => (character === "/" ? "." : "/"));
 }
 
-function checkFlags({ flags, cloudProvider, nodeIP, problem }: RuleContext): void {
+const configMapPattern = /^[a-z0-9][-a-z0-9]*\/[a-z0-9][-.a-z0-9]*(\/[-._a-zA-Z0-9]+)?$/;
+const shortestTrialMs = 5_000;
+
+function checkDynamicConfig({ flags, problem }: RuleContext): void {
+  const { dynamicConfigDir, dynamicConfigMap, dynamicConfigTrialMs, kubeconfig } = flags;
+  if (dynamicConfigTrialMs < shortestTrialMs) {
+    problem(
+      "--dynamic-config-trial",
+      `--dynamic-config-trial ${dynamicConfigTrialMs} ms is too short: want 5s or more`,
+    );
+  }
+  if (dynamicConfigMap === "") return;
+  const wanted = "want namespace/name or namespace/name/key";
+  if (!configMapPattern.test(dynamicConfigMap)) {
+    problem("--dynamic-config-map", `--dynamic-config-map ${shown(dynamicConfigMap)} names no config map: ${wanted}`);
+  }
+  if (dynamicConfigDir === "") problem("--dynamic-config-map", "--dynamic-config-map needs --dynamic-config-dir");
+  if (kubeconfig === "") problem("--dynamic-config-map", "--dynamic-config-map needs --kubeconfig");
+}
+
+function checkFlags({ flags, cloudProvider, nodeIP, dashboardAddress, problem }: RuleContext): void {
   if (cloudProvider !== "" && cloudProvider !== "external") {
     const rule = "built-in cloud providers are disabled. Please set --cloud-provider=external to use an external one";
     problem("--cloud-provider", `cloud provider ${shown(cloudProvider)} was specified, but ${rule}`);
   }
+  const { cloudInstance } = flags;
+  if (cloudInstance !== "" && cloudProvider !== "") {
+    problem("--cloud-instance", "--cloud-instance and --cloud-provider: the same is to be said by two; leave one out");
+  }
+  if (cloudInstance !== "" && !/^(\/|https?:\/\/.)/.test(cloudInstance)) {
+    const wanted = "want the absolute path of a program, or an address with http:// or https://";
+    problem("--cloud-instance", `--cloud-instance ${shown(cloudInstance)} can't be asked: ${wanted}`);
+  }
   const { problem: reason } = parseNodeIPs(nodeIP);
   if (reason !== undefined) problem("--node-ip", `bad --node-ip ${shown(nodeIP)}: ${reason}`);
+  if (dashboardAddress !== "" && flags.dashboardAddress === undefined) {
+    problem("--dashboard-address", `bad --dashboard-address ${shown(dashboardAddress)}: must be HOST:PORT`);
+  }
   if (flags.exitOnLockContention && flags.lockFile === "") {
     problem(
       "--exit-on-lock-contention",

@@ -51,7 +51,11 @@ export function parseDecimal(text: string): number {
   if (!/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
     throw new TextError(`strconv.ParseFloat: parsing ${goQuote(text)}: invalid syntax`);
   }
-  return Number(text);
+  const value = Number(text);
+  if (!Number.isFinite(value)) {
+    throw new TextError(`strconv.ParseFloat: parsing ${goQuote(text)}: value out of range`);
+  }
+  return value;
 }
 
 /** The fields of one comma-separated record; a field that starts with a quote may hold commas and doubled quotes. */

@@ -119,7 +119,7 @@ test("eviction thresholds", () => {
   assert.deepEqual(parseMinimumReclaim("0"), { quantity: 0n });
   for (const text of ["-1%", "100.1%", "0", "-1", "x", "%", ""])
     assert.throws(() => parseEvictionThreshold(text), TextError);
-  for (const text of ["-1", "0%", "-5%", "x"]) assert.throws(() => parseMinimumReclaim(text), TextError);
+  for (const text of ["-1", "0%", "-5%", "x", "1e400%"]) assert.throws(() => parseMinimumReclaim(text), TextError);
 });
 
 test("CPUs reserved by number take the place of the amounts", async () => {

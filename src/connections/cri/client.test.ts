@@ -5,12 +5,13 @@ import { createServer } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type ServedServices, serveRuntime } from "../../beside/hollow/index.ts";
+import { serveRuntime } from "../../beside/hollow/index.ts";
 import { type Clock, systemClock } from "../../ground/base/index.ts";
 import type { CallReport } from "./call-log.ts";
 import { CriClient } from "./client.ts";
 import { CriError } from "./errors.ts";
 import { Container, ContainerEventResponse, PullImageRequest, type VersionResponse } from "./gen/index.ts";
+import type { CriServices } from "./served.ts";
 
 const version: VersionResponse = { version: "0.1.0", runtimeName: "r", runtimeVersion: "1", runtimeApiVersion: "v1" };
 const never = new Promise<never>(() => {});
@@ -28,7 +29,7 @@ interface Setup {
 }
 
 /** A client of the services, which the test may kill and start again. */
-async function connect(t: TestContext, services: ServedServices, setup: Setup = {}) {
+async function connect(t: TestContext, services: CriServices, setup: Setup = {}) {
   const socketPath = join(await folder(t), "runtime.sock");
   let server = await serveRuntime(services, socketPath);
   const { requestTimeoutMs = 60_000, clock = systemClock, onCall = () => {} } = setup;

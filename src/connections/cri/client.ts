@@ -1,4 +1,4 @@
-import { type Clock, Limiter, never } from "../../ground/base/index.ts";
+import { type Clock, Limiter, never, noTracer, type SpanStart, type Tracer } from "../../ground/base/index.ts";
 import { UnixChannel, type WireCall } from "../../ground/grpc/index.ts";
 import { type CallHealth, CallLog, type CallReport } from "./call-log.ts";
 import { parseEndpoint } from "./endpoint.ts";
@@ -7,6 +7,7 @@ import { type Envelope, EventsDefinition, type SubscribeRequest } from "./gen/co
 import { SnapshotsDefinition, type UsageRequest, type UsageResponse } from "./gen/containerd/snapshots.ts";
 import type { CheckpointContainerRequest } from "./gen/runtime/v1/container.ts";
 import { ImageServiceDefinition, RuntimeServiceDefinition } from "./gen/runtime/v1/service.ts";
+import { type ImageContent, imageContent } from "./image-content.ts";
 import { bigOperations, type CriOperation, deadlineMs } from "./operations.ts";
 import { problemWith } from "./sanity.ts";
 import type { CallOptions, ImageService, RuntimeService, ServiceDefinition, ServiceOf } from "./services.ts";
@@ -24,6 +25,7 @@ export interface CriClientPorts {
   readonly clock: Clock;
   /** Told of every call that ended. */
   readonly onCall?: (report: CallReport) => void;
+  readonly tracer?: Tracer;
 }
 
 const bigCallsAtOnce = 4;
@@ -40,6 +42,7 @@ export class CriClient {
   readonly #imageChannel: UnixChannel;
   readonly #calls: CallLog;
   readonly #clock: Clock;
+  readonly #tracer: Tracer;
   readonly #requestTimeoutMs: number;
   readonly #bigCalls = new Limiter(bigCallsAtOnce);
 
@@ -47,6 +50,7 @@ export class CriClient {
     this.runtimeSocketPath = parseEndpoint(runtimeEndpoint).socketPath;
     this.imageSocketPath = imageEndpoint ? parseEndpoint(imageEndpoint).socketPath : this.runtimeSocketPath;
     this.#clock = ports.clock;
+    this.#tracer = ports.tracer ?? noTracer;
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#calls = new CallLog(ports.clock, ports.onCall ?? (() => {}));
     this.#runtimeChannel = new UnixChannel(this.runtimeSocketPath, toCriError);
@@ -80,6 +84,11 @@ export class CriClient {
     });
   }
 
+  /** What containerd keeps of images, and what it is fetching; asking other runtimes fails as Unimplemented. */
+  get imageContent(): ImageContent {
+    return imageContent(this.#imageChannel, () => this.#clock.now());
+  }
+
   /** Lets the connections go; calls in flight and later ones fail as Canceled. */
   close(): void {
     this.#runtimeChannel.close();
@@ -89,6 +98,7 @@ export class CriClient {
   #serviceOn<Service extends ServiceDefinition>(channel: UnixChannel, service: Service): ServiceOf<Service> {
     const calls = Object.entries(service.methods).map(([key, method]) => {
       const operation = key as CriOperation;
+      const span = callSpan(service.fullName, method.name);
       const call = method.responseStream
         ? (request: unknown, options: CallOptions = {}) =>
             this.#observedStream(
@@ -98,8 +108,10 @@ export class CriClient {
             )
         : async (request: unknown, options: CallOptions = {}) => {
             const message = operation === "checkpointContainer" ? this.#checkpointRequest(request) : request;
-            return await this.#observed(operation, options, () =>
-              channel.unary(service.fullName, method, message, this.#wire(operation, message, options)),
+            return await this.#tracer.span(span, () =>
+              this.#observed(operation, options, () =>
+                channel.unary(service.fullName, method, message, this.#wire(operation, message, options)),
+              ),
             );
           };
       return [key, call];
@@ -109,7 +121,13 @@ export class CriClient {
 
   #wire(operation: CriOperation, request: unknown, { signal, timeoutMs }: CallOptions): WireCall {
     const allowedMs = timeoutMs ?? deadlineMs(operation, request, this.#requestTimeoutMs);
-    return { operation, signal, deadline: allowedMs === undefined ? undefined : this.#clock.now() + allowedMs };
+    const traceparent = this.#tracer.traceparent();
+    return {
+      operation,
+      signal,
+      deadline: allowedMs === undefined ? undefined : this.#clock.now() + allowedMs,
+      ...(traceparent !== undefined && { headers: { traceparent } }),
+    };
   }
 
   async #observed(operation: CriOperation, { signal }: CallOptions, send: () => Promise<unknown>): Promise<unknown> {
@@ -165,4 +183,9 @@ export class CriClient {
     const timeout = BigInt(Math.floor(this.#requestTimeoutMs / 1000));
     return checkpoint.timeout > timeout ? checkpoint : { ...checkpoint, timeout };
   }
+}
+
+function callSpan(service: string, method: string): SpanStart {
+  const attributes = { "rpc.system": "grpc", "rpc.service": service, "rpc.method": method };
+  return { name: `${service}/${method}`, kind: "client", attributes };
 }

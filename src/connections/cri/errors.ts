@@ -1,4 +1,3 @@
-import { grpcNumberOf } from "../../ground/base/index.ts";
 import { type GrpcFailureCode, toGrpcError } from "../../ground/grpc/index.ts";
 
 /** InvalidResponse: the call succeeded, but its response lacks what CRI requires of it. */
@@ -42,9 +41,4 @@ function readable(details: string): string {
     details,
   )?.[1];
   return unreachable === undefined ? details : `cannot reach the container runtime: ${unreachable}`;
-}
-
-/** The gRPC status number a server answers with. */
-export function grpcStatusOf(code: CriCode): number {
-  return grpcNumberOf(code === "InvalidResponse" ? "Unknown" : code);
 }

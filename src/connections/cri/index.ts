@@ -2,7 +2,7 @@
 export type { CallReport } from "./call-log.ts";
 export { CriClient } from "./client.ts";
 export { ContainerHints, type HintPorts } from "./container-hints.ts";
-export { type CriCode, CriError, criCodeOf, grpcStatusOf } from "./errors.ts";
+export { type CriCode, CriError, criCodeOf } from "./errors.ts";
 export {
   type Capability,
   type CDIDevice,
@@ -18,6 +18,7 @@ export {
   ContainerStatusResponse,
   type CreateContainerRequest,
   type Device,
+  type DNSConfig,
   type ExecSyncResponse,
   type FilesystemUsage,
   type HugepageLimit,
@@ -59,6 +60,7 @@ export {
 export { UnsupportedRuntimeError } from "./handshake.ts";
 export type { ContainerHint } from "./hint.ts";
 export type { RuntimeIdentity } from "./identity.ts";
+export type { ImageContent, Ingest, ManifestLayers } from "./image-content.ts";
 export { liveLayers, type MeasureLayer } from "./live-layers.ts";
 export { type CriOperation, deadlineMs } from "./operations.ts";
 export {
@@ -67,5 +69,6 @@ export {
   type RuntimeConnectionPorts,
   RuntimeLink,
 } from "./runtime-link.ts";
+export { type CriServices, servedCri } from "./served.ts";
 export type { CallOptions, ImageService, RuntimeService } from "./services.ts";
 export { untilAnswered } from "./until-answered.ts";

@@ -6,11 +6,12 @@ import { after, test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { serveFakeRuntime } from "../../../test/support/served-runtime.ts";
 import { until } from "../../../test/support/until.ts";
-import { type ServedServices, serveRuntime } from "../../beside/hollow/index.ts";
+import { serveRuntime } from "../../beside/hollow/index.ts";
 import { type Clock, silentLogger, systemClock } from "../../ground/base/index.ts";
 import { HealthRegistry } from "../../node/server/index.ts";
 import { CgroupDriver, CriClient, CriError, UnsupportedRuntimeError } from "./index.ts";
 import { RuntimeLink } from "./runtime-link.ts";
+import type { CriServices } from "./served.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-link-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -100,7 +101,7 @@ for (const { name, runtimeConfig, configured, expected } of [
     const { made, socket } = link(`driver-${name.replaceAll(" ", "-")}`, { cgroupDriver: configured });
     using _closed = made;
     const runtime = runtimeConfig === undefined ? { version } : { version, runtimeConfig };
-    await using _served = await serveRuntime({ runtime, images } as ServedServices, socket);
+    await using _served = await serveRuntime({ runtime, images } as CriServices, socket);
     assert.equal((await made.link.connect(never)).cgroupDriver, expected);
   });
 }

@@ -1,4 +1,4 @@
-import { type Clock, explain, type Logger } from "../../ground/base/index.ts";
+import { type Clock, explain, type Logger, type Tracer } from "../../ground/base/index.ts";
 import type { AgentConfig, KubeletConfiguration } from "../../ground/config/index.ts";
 import type { CallReport } from "./call-log.ts";
 import { cgroupDriverOf } from "./cgroup-driver.ts";
@@ -6,17 +6,22 @@ import { CriClient } from "./client.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { RuntimeHandshake } from "./handshake.ts";
 import type { RuntimeIdentity } from "./identity.ts";
+import type { ImageContent } from "./image-content.ts";
 
 export interface RuntimeConnectionPorts {
   readonly clock: Clock;
   readonly onCall: (report: CallReport) => void;
+  readonly tracer?: Tracer;
 }
 
 /** The way to the container runtime. Connects by itself; until then calls fail as Unavailable. */
 export type RuntimeConnection = Pick<
   CriClient,
   "runtime" | "images" | "containerdEvents" | "containerdUsage" | "health" | "close"
->;
+> & {
+  /** Runtimes that can't tell how far they are with a pull have none. */
+  readonly imageContent?: ImageContent;
+};
 
 /** What the runtime said of itself when it answered first. */
 export interface ConnectedRuntime {

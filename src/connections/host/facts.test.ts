@@ -11,6 +11,7 @@ import {
   isSelinuxEnabled,
   mountOf,
   readCgroupLayout,
+  readContainerFileLabel,
   readMachine,
   readMounts,
   readSwaps,
@@ -107,20 +108,25 @@ test("mountinfo: escaped names, optional tags, unknown lines", async () => {
 
 test("mountinfo: a table of any length is read with time for everybody else in between", async () => {
   const root = machineWith({ "proc/self/mountinfo": line("/x", "", "tmpfs").repeat(20_000) });
-  const began = performance.now();
-  let last = began;
-  let longest = 0;
-  const look = (): void => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
+  /** The longest time without a turn of the event loop, as a part of the whole. */
+  const longestPart = async (): Promise<number> => {
+    const began = performance.now();
+    let last = began;
+    let longest = 0;
+    const look = (): void => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    };
+    const looks = setInterval(look, 1);
+    const all = await readMounts(root);
+    look();
+    clearInterval(looks);
+    assert.equal(all.length, 20_000);
+    return longest / (performance.now() - began);
   };
-  const looks = setInterval(look, 1);
-  const all = await readMounts(root);
-  look();
-  clearInterval(looks);
-  const whole = performance.now() - began;
-  assert.equal(all.length, 20_000);
-  assert.ok(longest < whole / 2, `${longest} ms of ${whole} ms without a turn of the event loop`);
+  // Others on the machine may take the processor away for a while, but hardly each time; a read in one piece is one.
+  const parts = [await longestPart(), await longestPart(), await longestPart(), await longestPart()];
+  assert.ok(Math.min(...parts) < 0.5, `${parts} of the time without a turn of the event loop`);
 });
 
 const mounts = await mountsIn(
@@ -190,6 +196,23 @@ for (const [name, files, expected] of [
   ["not mounted", { "proc/self/mountinfo": line("/", "", "ext4"), [label]: "unconfined\n" }, false],
 ] as const) {
   test(`SELinux: ${name}`, async () => assert.equal(await isSelinuxEnabled(machineWith(files)), expected));
+}
+
+for (const [name, files, expected] of [
+  [
+    "by its policy",
+    {
+      "etc/selinux/config": "# x\nSELINUX=enforcing\nSELINUXTYPE=mls\n",
+      "etc/selinux/mls/contexts/lxc_contexts": 'process = "a:b:c:s0"\nfile = "system_u:object_r:container_file_t:s0"\n',
+    },
+    "system_u:object_r:container_file_t:s0",
+  ],
+  ["by the usual policy", { "etc/selinux/targeted/contexts/lxc_contexts": "file = u:r:t:s0\n" }, "u:r:t:s0"],
+  ["that is not there", {}, ""],
+] as const) {
+  test(`SELinux: the label of containers' files ${name}`, async () => {
+    assert.equal(await readContainerFileLabel(machineWith(files)), expected);
+  });
 }
 
 test("directories: parents and mode of new ones, an existing one keeps its own", async () => {

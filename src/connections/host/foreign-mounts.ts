@@ -1,7 +1,7 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ifThere } from "../../ground/base/index.ts";
-import { type Mount, mountOf, readMounts } from "./mounts.ts";
+import { type Mount, mountOf, parseMountInfo, readMounts } from "./mounts.ts";
 
 // Memory and the kernel's own: they answer as long as the machine does.
 const neverWaits = new Set([
@@ -28,7 +28,25 @@ export function followOnDisks(
   path: Buffer,
   rootDir: string,
 ): Promise<{ readonly path: Buffer } | { readonly mountPoint: string }> {
-  return follow(path, rootDir, ({ source, fsType }) => source.startsWith("/dev/") && !fsType.startsWith("fuse"));
+  return follow(path, rootDir, isDisk);
+}
+
+/**
+ * Mount points of another process, by its /proc/PID/mountinfo, beyond which a look may wait for something other than
+ * disks. They are named as it sees them.
+ */
+export async function foreignPointsIn(mountInfo: string): Promise<ReadonlySet<string>> {
+  const own = mountOf("/", await readMounts())?.device;
+  // The last made covers those below it.
+  const byPoint = new Map(parseMountInfo(mountInfo.split("\n")).map((mount) => [mount.mountPoint, mount]));
+  const foreign = [...byPoint.values()].filter(
+    (mount) => mount.device !== own && !neverWaits.has(mount.fsType) && !isDisk(mount),
+  );
+  return new Set(foreign.map(({ mountPoint }) => mountPoint));
+}
+
+function isDisk({ source, fsType }: Mount): boolean {
+  return source.startsWith("/dev/") && !fsType.startsWith("fuse");
 }
 
 /** Names are bytes: inside, each stands for one character. */

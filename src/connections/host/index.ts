@@ -10,7 +10,7 @@ export {
 } from "./data-directories.ts";
 export { ensureDirectory } from "./directories.ts";
 export { type FileSystemUsage, fileSystemUsage, readFileSystem } from "./file-system.ts";
-export { followOnDisks, foreignMountOf } from "./foreign-mounts.ts";
+export { followOnDisks, foreignMountOf, foreignPointsIn } from "./foreign-mounts.ts";
 export {
   type DirectoryEntry,
   type FileName,
@@ -21,19 +21,21 @@ export {
 export { readHugePageSizes, readHugePages } from "./huge-pages.ts";
 export { KernelLog } from "./kernel-log.ts";
 export { tuneKernel } from "./kernel-settings.ts";
-export { holdLockFile } from "./lock-file.ts";
-export { acquireLockFile, claimDirectory, DirectoryInUseError, lockContended } from "./locks.ts";
-export { type LogindDoor, logindDoor } from "./logind/find.ts";
+export { holdLockFile, LockFileHold } from "./lock-file.ts";
+export { acquireLockFile, claimDirectory, DirectoryInUseError, LockContention } from "./locks.ts";
+export { type LogindAccess, logindAccess } from "./logind/find.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { type MemoryAlarm, openMemoryAlarm } from "./memory-alarm.ts";
-export { makeShared, mountOf, readMounts } from "./mounts.ts";
+export { type Mount, makeShared, mountOf, readMounts } from "./mounts.ts";
+export { connectLoopbackIn } from "./network-namespace.ts";
 export { tuneOwnProcess } from "./process-limits.ts";
 export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";
 export { RemovedNames } from "./removed-names.ts";
-export { isAppArmorEnabled, isSelinuxEnabled } from "./security.ts";
+export { type IscsiSession, ScsiDisks } from "./scsi.ts";
+export { isAppArmorEnabled, isSelinuxEnabled, readContainerFileLabel } from "./security.ts";
 export { checkSwap } from "./swap.ts";
 export { canMountWithoutSwap } from "./swapless-memory.ts";
-export { loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
+export { callsUnderWay, loadSyscalls, mountFlags, SyscallError, unmountFlags } from "./syscalls.ts";
 export { findSystemd } from "./systemd/find.ts";
 export type { UnitProperty } from "./systemd/manager.ts";
 export { notifySystemd } from "./systemd/notify.ts";
@@ -51,12 +53,14 @@ export {
   type DiskActivity,
   type InterfaceUsage,
   type MemoryUsage,
+  mostDescriptors,
   type Pressure,
   type Pressures,
   type ProcessUsage,
   readBootTime,
   readCgroupOf,
   readDiskActivity,
+  readDisksTotal,
   readKernelFile,
   readNetworkOf,
   readOomKills,

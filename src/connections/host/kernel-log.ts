@@ -5,6 +5,8 @@ import { codeOf } from "../../ground/base/index.ts";
 export interface KernelRecord {
   /** Counts up by one from record to record, from the boot on. */
   readonly seq: number;
+  /** Microseconds since the boot. */
+  readonly micros: number;
   readonly text: string;
 }
 
@@ -44,7 +46,7 @@ export class KernelLog implements AsyncDisposable {
     try {
       const length = readSync(this.#file.fd, this.#buffer, 0, longestRecord, null);
       if (length === 0) return "no more";
-      return parseRecord(this.#buffer.toString("utf8", 0, length)) ?? { seq: -1, text: "" };
+      return parseRecord(this.#buffer.toString("utf8", 0, length)) ?? { seq: -1, micros: 0, text: "" };
     } catch (error) {
       // Some were overwritten before we came: the next read goes on with the oldest that is left.
       if (codeOf(error) === "EPIPE" || codeOf(error) === "EINVAL") return undefined;
@@ -56,9 +58,9 @@ export class KernelLog implements AsyncDisposable {
 
 /** `priority,sequence,microseconds,flags;text`, and lines of further fields; undefined: it is not the kernel's. */
 function parseRecord(bytes: string): KernelRecord | undefined {
-  const match = /^(\d+),(\d+),[^;]*;([^\n]*)/.exec(bytes);
+  const match = /^(\d+),(\d+),(\d+)[^;]*;([^\n]*)/.exec(bytes);
   if (match === null) return undefined;
-  const [, priority, seq, text = ""] = match;
+  const [, priority, seq, micros, text = ""] = match;
   // The facility is above the three bits of the level; 0 is the kernel, which nobody else can claim to be.
-  return Number(priority) >> 3 === 0 ? { seq: Number(seq), text } : undefined;
+  return Number(priority) >> 3 === 0 ? { seq: Number(seq), micros: Number(micros), text } : undefined;
 }

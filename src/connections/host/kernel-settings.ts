@@ -1,15 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { type Logger, messageOf } from "../../ground/base/index.ts";
-
-/** What pods are promised of the kernel: memory may be promised twice, and a machine that panics comes back. */
-const wanted = [
-  ["vm/overcommit_memory", 1],
-  ["vm/panic_on_oom", 0],
-  ["kernel/panic", 10],
-  ["kernel/panic_on_oops", 1],
-  ["kernel/keys/root_maxkeys", 1_000_000],
-  ["kernel/keys/root_maxbytes", 25_000_000],
-] as const;
+import { kernelDefaults } from "../../ground/model/index.ts";
 
 export interface KernelTuning {
   /** What differs is an error instead of being changed. */
@@ -22,7 +13,7 @@ export interface KernelTuning {
 export async function tuneKernel({ protect, mayLackRights }: KernelTuning, log: Logger, root = ""): Promise<void> {
   const isForgiven = mayLackRights && (await isInUserNamespace(root));
   const problems: string[] = [];
-  for (const [name, value] of wanted) {
+  for (const [name, value] of kernelDefaults) {
     const path = `${root}/proc/sys/${name}`;
     try {
       const present = Number((await readFile(path, "utf8")).trim());

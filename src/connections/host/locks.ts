@@ -33,13 +33,21 @@ export async function acquireLockFile(
   return holding(fd);
 }
 
-/** Resolves when another process opens or deletes the file: it wants the lock that we hold. */
-export async function lockContended(path: string, clock: Clock, signal: AbortSignal): Promise<void> {
-  const fd = (await loadSyscalls()).watchInode(path, inodeEvents.open | inodeEvents.deleteSelf);
-  try {
-    while (!hasEvents(fd)) await clock.sleep(contentionPollMs, signal);
-  } finally {
-    closeSync(fd);
+/** Notices when another process opens or deletes the file, from the moment it was made for as long as the process lives. */
+export class LockContention {
+  readonly #fd: number;
+
+  private constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  static async watch(path: string): Promise<LockContention> {
+    return new LockContention((await loadSyscalls()).watchInode(path, inodeEvents.open | inodeEvents.deleteSelf));
+  }
+
+  /** Resolves when somebody wants the lock that we hold, also when that was while nobody waited here. */
+  async noticed(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (!hasEvents(this.#fd)) await clock.sleep(contentionPollMs, signal);
   }
 }
 

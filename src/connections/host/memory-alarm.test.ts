@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { until } from "../../../test/support/until.ts";
 import { readCgroupLayout } from "./cgroups.ts";
@@ -27,6 +28,32 @@ test("news of a descriptor are told each time, and not once it is nobody's conce
   writeFileSync(writer, "x");
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(told, 3);
+});
+
+test("an agent without descriptors lives, and hears of news once it has some again", async () => {
+  const program = `
+    import { closeSync, openSync, writeFileSync } from "node:fs";
+    import { onNews } from ${JSON.stringify(new URL("./readiness.ts", import.meta.url).href)};
+    import { loadSyscalls } from ${JSON.stringify(new URL("./syscalls.ts", import.meta.url).href)};
+    const { reader, writer } = (await loadSyscalls()).openPipe();
+    const words = { 1: "without", 2: "with" };
+    let told = 0;
+    const watching = await onNews(reader, "readable", () => {
+      console.log(words[++told]);
+      while (held.length > 0) closeSync(held.pop());
+      if (told === 1) setTimeout(() => writeFileSync(writer, "y"), 1);
+      else watching[Symbol.dispose]();
+    });
+    const held = [];
+    try { for (;;) held.push(openSync("/dev/null")); } catch {}
+    writeFileSync(writer, "x");
+    setTimeout(() => process.exit(1), 60_000).unref();
+    const alive = setInterval(() => { if (told === 2) clearInterval(alive); }, 10);
+  `;
+  const limited = ["--nofile=200", process.execPath, "--import", "tsx", "--input-type=module", "-e", program];
+  const child = spawn("prlimit", limited, { stdio: ["ignore", "pipe", "inherit"] });
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  assert.deepEqual([output, code], ["without\nwith\n", 0]);
 });
 
 test("cgroup v1: the alarm goes off when usage passes the number that was set last", {

@@ -30,7 +30,7 @@ export async function readMounts(root = "/"): Promise<readonly Mount[]> {
 }
 
 /** Lines of /proc/self/mountinfo: `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw`. */
-function parseMountInfo(lines: readonly string[]): readonly Mount[] {
+export function parseMountInfo(lines: readonly string[]): readonly Mount[] {
   const mounts: Mount[] = [];
   for (const line of lines) {
     const [before = "", after] = line.split(" - ");

@@ -1,4 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ifThere } from "../../ground/base/index.ts";
 import { readMounts } from "./mounts.ts";
 import { loadSyscalls } from "./syscalls.ts";
 
@@ -20,6 +22,14 @@ export async function isSelinuxEnabled(root = "/"): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** The label that the policy has for files of containers; empty where there is none, or no policy. */
+export async function readContainerFileLabel(root = "/"): Promise<string> {
+  const read = async (path: string): Promise<string> =>
+    (await ifThere(readFile(join(root, "etc/selinux", path), "utf8"))) ?? "";
+  const policy = /^SELINUXTYPE=(\S+)/m.exec(await read("config"))?.[1] ?? "targeted";
+  return /^\s*file\s*=\s*"?([^"\s]+)"?/m.exec(await read(`${policy}/contexts/lxc_contexts`))?.[1] ?? "";
 }
 
 export async function setSelinuxLabel(path: string, label: string): Promise<void> {

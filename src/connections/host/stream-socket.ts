@@ -1,4 +1,6 @@
 import { closeSync } from "node:fs";
+import { loadedPart } from "../../ground/base/index.ts";
+import { closeOnExec, doNotWait, familyUnix, nonBlocking, noSignal, typeStream } from "./socket-constants.ts";
 import { SyscallError } from "./syscalls.ts";
 import { unixAddress } from "./unix-address.ts";
 
@@ -99,7 +101,7 @@ function checked({ errno }: SocketCalls, call: string, result: number): number {
 }
 
 async function bind(): Promise<SocketCalls> {
-  const { default: koffi } = await import("koffi");
+  const { default: koffi } = await loadedPart(import("koffi"));
   const libc = koffi.load(null);
   const iovec = koffi.struct({ base: "void *", len: "size_t" });
   const header = koffi.struct({
@@ -127,12 +129,6 @@ const mostDescriptors = 4;
 const descriptorBytes = 4;
 const controlHeaderBytes = 16;
 
-const familyUnix = 1;
-const typeStream = 1;
-const closeOnExec = 0o2000000;
-const nonBlocking = 0o4000;
-const doNotWait = 0x40;
-const noSignal = 0x4000;
 const closeReceivedOnExec = 0x4000_0000;
 const levelSocket = 1;
 const descriptorRights = 1;

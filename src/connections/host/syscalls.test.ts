@@ -12,8 +12,8 @@ import {
   acquireLockFile,
   claimDirectory,
   DirectoryInUseError,
+  LockContention,
   loadSyscalls,
-  lockContended,
   makeShared,
   mountFlags,
   mountOf,
@@ -95,7 +95,7 @@ for (const [name, act] of [
     const path = join(directory, `${name}.watched`);
     writeFileSync(path, "");
     let seen = false;
-    const contended = lockContended(path, systemClock, never).then(() => {
+    const contended = (await LockContention.watch(path)).noticed(systemClock, never).then(() => {
       seen = true;
     });
     statSync(path);
@@ -112,7 +112,8 @@ test("contention: the watch ends with its signal and leaves no timer", async () 
   writeFileSync(path, "");
   const clock = new FakeClock();
   const stop = new AbortController();
-  const contended = assert.rejects(lockContended(path, clock, stop.signal), /enough/);
+  const watch = await LockContention.watch(path);
+  const contended = assert.rejects(watch.noticed(clock, stop.signal), /enough/);
   await clock.advance(1_000);
   stop.abort(new Error("enough"));
   await contended;

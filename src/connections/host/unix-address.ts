@@ -1,4 +1,5 @@
-const familyUnix = 1;
+import { familyUnix } from "./socket-constants.ts";
+
 const longestSocketPath = 107;
 
 /** A sockaddr_un; an abstract name (`@x`) begins with a NUL byte and has no end marker. */

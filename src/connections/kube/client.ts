@@ -2,8 +2,11 @@ import {
   type Clock,
   LinkedSignal,
   type Logger,
+  type NoteAttribute,
   never,
+  noTracer,
   type TokenBucket,
+  type Tracer,
   withDeadline,
 } from "../../ground/base/index.ts";
 import type { DeleteOptions, ListMeta } from "../../ground/model/index.ts";
@@ -65,6 +68,7 @@ export interface KubeClientPorts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onRequest?: ((report: RequestReport) => void) | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 const mostRetries = 10;
@@ -244,28 +248,36 @@ export class KubeClient {
 
   /** Sends as whom we are; when refused, once more with credentials that are read afresh. */
   async #sendAs(request: ClientRequest, signal: AbortSignal): Promise<HttpResponse> {
-    const { transport, credentials, clock, onRequest } = this.#ports;
+    const { transport, credentials, clock, onRequest, tracer = noTracer } = this.#ports;
     const { method, path, body } = request;
-    const headers = {
+    const usual = {
       accept: "application/json",
       "user-agent": this.#settings.userAgent,
       ...(body !== undefined && { "content-type": body.type }),
     };
-    const send = async (): Promise<HttpResponse> => {
+    const span = {
+      name: `HTTP ${method}`,
+      kind: "client",
+      attributes: { "http.method": method, "http.target": bare(path) },
+    } as const;
+    const send = async (note: NoteAttribute): Promise<HttpResponse> => {
       const startedAt = clock.monotonic();
       let status: number | undefined;
+      const traceparent = tracer.traceparent();
+      const headers = traceparent === undefined ? usual : { ...usual, traceparent };
       try {
         const answer = await transport.send({ method, path, headers, body: body?.text }, signal);
         status = answer.status;
+        note("http.status_code", status);
         return answer;
       } finally {
         onRequest?.({ method, status, durationMs: clock.monotonic() - startedAt });
       }
     };
-    const response = await send();
+    const response = await tracer.span(span, send);
     if (response.status !== 401 || !credentials.refused()) return response;
     response.body.destroy();
-    return send();
+    return tracer.span(span, send);
   }
 
   async #refusal({ method, path }: ClientRequest, response: HttpResponse): Promise<ApiError> {

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, TokenBucket } from "../../ground/base/index.ts";
+import { type Clock, type Logger, TokenBucket, type Tracer } from "../../ground/base/index.ts";
 import {
   type ClusterAccess,
   type Credentials,
@@ -33,6 +33,7 @@ export interface KubeClientsPorts {
   /** In place of what the kubeconfig says, for certificates that the agent manages itself. */
   readonly credentials?: Credentials;
   readonly onRequest?: (report: RequestReport) => void;
+  readonly tracer?: Tracer | undefined;
 }
 
 // The server's own limit is a minute; after that nothing will come.
@@ -87,6 +88,7 @@ export class KubeClients implements Disposable {
           clock,
           log,
           onRequest: (report) => this.#way?.onRequest?.(report),
+          tracer: ports.tracer,
         },
       );
     };

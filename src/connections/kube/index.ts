@@ -1,5 +1,5 @@
 // The connection to the API server: kubeconfig, client, watch, events, certificates.
-export { loadKubeconfig, parseKubeconfig } from "./access/index.ts";
+export { type ClusterAccess, loadKubeconfig, parseKubeconfig } from "./access/index.ts";
 export {
   ApiError,
   isAlreadyExists,
@@ -13,6 +13,7 @@ export {
   type CertificateFigures,
   CertificateFileStore,
   CertificateManager,
+  type CertificateState,
   issueCertificate,
   issuedWithinMs,
   serverUse,
@@ -27,7 +28,7 @@ export {
   type WatchOptions,
 } from "./client.ts";
 export { KubeClients, type KubeClientsSettings } from "./clients.ts";
-export { EventRecorder, eventsTo, type Recorders } from "./events/index.ts";
+export { EventRecorder, eventsTo, type NodeEvents, type Recorders } from "./events/index.ts";
 export {
   type ApiConnection,
   type ApiConnectionPorts,

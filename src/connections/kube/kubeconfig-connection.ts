@@ -1,4 +1,4 @@
-import { type Clock, isAbort, type Logger, onAbort, type TaskScope } from "../../ground/base/index.ts";
+import { type Clock, isAbort, type Logger, onAbort, type TaskScope, type Tracer } from "../../ground/base/index.ts";
 import { type AgentConfig, certDirOf } from "../../ground/config/index.ts";
 import { type ClusterAccess, loadKubeconfig } from "./access/index.ts";
 import {
@@ -27,6 +27,7 @@ export interface ApiConnectionPorts {
   readonly environment: Readonly<Record<string, string>>;
   /** For metrics: told of requests to the API server at this host. */
   readonly watchRequests: (host: string) => (report: RequestReport) => void;
+  readonly tracer?: Tracer;
 }
 
 /** The way to the API server. */
@@ -157,9 +158,9 @@ export class KubeconfigConnection implements ApiConnection {
   }
 
   #newClients(access: ClusterAccess | undefined): KubeClients {
-    const { clock, environment, watchRequests } = this.#ports;
+    const { clock, environment, watchRequests, tracer } = this.#ports;
     const onRequest = access === undefined ? {} : { onRequest: watchRequests(access.server.host) };
-    return new KubeClients(access, this.#settings, { clock, log: this.#log, environment, ...onRequest });
+    return new KubeClients(access, this.#settings, { clock, log: this.#log, environment, tracer, ...onRequest });
   }
 }
 

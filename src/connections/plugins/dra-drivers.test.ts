@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { TestDraDriver } from "../../../test/support/dra-driver.ts";
-import { until } from "../../../test/support/until.ts";
+import { soon, until } from "../../../test/support/until.ts";
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { ReportedHealth } from "./dra-client.ts";
 import { DraDrivers } from "./dra-drivers.ts";
@@ -13,7 +13,6 @@ import { PluginError } from "./rpc.ts";
 
 const name = "gpu.example.com";
 const claim = { namespace: "ns", name: "c", uid: "u" };
-const soon = () => AbortSignal.timeout(20_000);
 
 class DriverLab implements AsyncDisposable {
   readonly directory: string;

@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isMissing } from "../../ground/base/index.ts";
 
 export interface FoundSocket {
   /** Another one when the socket was made anew. */
@@ -16,6 +17,7 @@ export class SocketWatch {
   readonly #directory: string;
   readonly #onChange: () => void;
   readonly #watchers = new Map<string, FSWatcher>();
+  #last: ReadonlyMap<string, FoundSocket> = new Map();
   #hasNews = false;
 
   constructor(directory: string, onChange: () => void) {
@@ -28,11 +30,13 @@ export class SocketWatch {
     return this.#hasNews;
   }
 
+  /** What can't be looked at now, for want of descriptors for instance, is as it was: nobody has left because of that. */
   async look(): Promise<{ readonly found: ReadonlyMap<string, FoundSocket>; readonly nextLookMs: number }> {
     this.#hasNews = false;
     const found = new Map<string, FoundSocket>();
     const directories = new Set<string>();
     await this.#lookInto(this.#directory, found, directories);
+    this.#last = found;
     for (const [path, watcher] of this.#watchers) {
       if (directories.has(path)) continue;
       watcher.close();
@@ -53,8 +57,9 @@ export class SocketWatch {
     let entries: Awaited<ReturnType<typeof list>>;
     try {
       entries = await list(directory);
-    } catch {
-      directories.delete(directory);
+    } catch (error) {
+      if (isMissing(error)) directories.delete(directory);
+      else this.#keepBelow(directory, found, directories);
       return;
     }
     for (const entry of entries) {
@@ -62,9 +67,24 @@ export class SocketWatch {
       const path = join(directory, entry.name);
       if (entry.isDirectory()) await this.#lookInto(path, found, directories);
       else if (entry.isSocket()) {
-        const identity = await identityOf(path);
+        const identity = await this.#identityOf(path);
         if (identity !== undefined) found.set(path, { identity });
       }
+    }
+  }
+
+  #keepBelow(directory: string, found: Map<string, FoundSocket>, directories: Set<string>): void {
+    const isBelow = (path: string): boolean => path.startsWith(`${directory}/`);
+    for (const [path, socket] of this.#last) if (isBelow(path)) found.set(path, socket);
+    for (const path of this.#watchers.keys()) if (isBelow(path)) directories.add(path);
+  }
+
+  async #identityOf(path: string): Promise<string | undefined> {
+    try {
+      const { ino, ctimeNs } = await lstat(path, { bigint: true });
+      return `${ino}:${ctimeNs}`;
+    } catch (error) {
+      return isMissing(error) ? undefined : this.#last.get(path)?.identity;
     }
   }
 
@@ -90,13 +110,4 @@ export class SocketWatch {
 
 function list(directory: string) {
   return readdir(directory, { withFileTypes: true });
-}
-
-async function identityOf(path: string): Promise<string | undefined> {
-  try {
-    const { ino, ctimeNs } = await lstat(path, { bigint: true });
-    return `${ino}:${ctimeNs}`;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,17 +1,20 @@
 import { stat } from "node:fs/promises";
-import type { Clock } from "../../../ground/base/index.ts";
+import { type Clock, loadedPart } from "../../../ground/base/index.ts";
 import { systemBusPath } from "../dbus/index.ts";
 import type { Logind } from "./logind.ts";
 
 /** The way to the logind of a machine. */
-export interface LogindDoor {
+export interface LogindAccess {
   /** Why nobody can be there; undefined: somebody may be. */
   absence(): Promise<string | undefined>;
   open(clock: Clock, signal: AbortSignal): Promise<Logind>;
 }
 
 /** `busAddress` is DBUS_SYSTEM_BUS_ADDRESS. */
-export function logindDoor(busAddress: string | undefined, dropInDirectory = "/etc/systemd/logind.conf.d"): LogindDoor {
+export function logindAccess(
+  busAddress: string | undefined,
+  dropInDirectory = "/etc/systemd/logind.conf.d",
+): LogindAccess {
   const socketPath = systemBusPath(busAddress);
   return {
     async absence() {
@@ -21,7 +24,7 @@ export function logindDoor(busAddress: string | undefined, dropInDirectory = "/e
     },
     async open(clock, signal) {
       // Only now: most agents never speak to it.
-      const { Logind } = await import("./logind.ts");
+      const { Logind } = await loadedPart(import("./logind.ts"));
       return await Logind.open({ socketPath, dropInDirectory }, clock, signal);
     },
   };

@@ -8,7 +8,7 @@ import { never, systemClock } from "../../../ground/base/index.ts";
 import type { Logind } from "./logind.ts";
 
 async function opened(fake: FakeLogind): Promise<Logind & Disposable> {
-  const logind = await fake.door.open(systemClock, never);
+  const logind = await fake.access.open(systemClock, never);
   return Object.assign(logind, { [Symbol.dispose]: () => logind.close() });
 }
 
@@ -59,9 +59,9 @@ test("only logind is believed when it says that the machine turns off", async ()
 });
 
 test("no bus, and a bus without logind", async () => {
-  const nowhere = (await import("./find.ts")).logindDoor("unix:path=/nowhere/bus");
+  const nowhere = (await import("./find.ts")).logindAccess("unix:path=/nowhere/bus");
   assert.equal(await nowhere.absence(), "there is no system bus at /nowhere/bus");
   await assert.rejects(nowhere.open(systemClock, never), /Cannot connect to D-Bus at \/nowhere\/bus/);
   await using fake = await FakeLogind.start();
-  assert.equal(await fake.door.absence(), undefined);
+  assert.equal(await fake.access.absence(), undefined);
 });

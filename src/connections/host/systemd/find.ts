@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import { type Clock, type Logger, mapAtMost } from "../../../ground/base/index.ts";
+import { type Clock, type Logger, loadedPart, mapAtMost } from "../../../ground/base/index.ts";
 import { systemBusPath } from "../dbus/index.ts";
 import type { SystemdManager, SystemdSocket } from "./manager.ts";
 
@@ -12,7 +12,7 @@ export async function findSystemd(
   const sockets = await systemdSockets(busAddress);
   if (sockets.length === 0) return undefined;
   // Only now: most agents never speak to systemd.
-  const { SystemdManager } = await import("./manager.ts");
+  const { SystemdManager } = await loadedPart(import("./manager.ts"));
   return new SystemdManager(sockets, ports);
 }
 

@@ -10,6 +10,7 @@ export {
   type Pressure,
   type Pressures,
 } from "./cgroup-usage.ts";
+export { readDisksTotal } from "./disks-total.ts";
 export { readKernelFile } from "./kernel-file.ts";
 export {
   type InterfaceUsage,
@@ -20,4 +21,4 @@ export {
   readTasks,
 } from "./machine-usage.ts";
 export { readOomKills } from "./oom-kills.ts";
-export { type ProcessUsage, readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";
+export { mostDescriptors, type ProcessUsage, readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";

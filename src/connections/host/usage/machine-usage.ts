@@ -7,13 +7,16 @@ export interface MachineMemory {
   readonly swapUsedBytes: number;
 }
 
-export function readMemoryOfMachine(root = ""): MachineMemory {
+/** undefined: it can't be read just now, as when memory or descriptors run out. Not zero: nobody has that little. */
+export function readMemoryOfMachine(root = ""): MachineMemory | undefined {
   const text = readKernelFile(`${root}/proc/meminfo`) ?? "";
   const bytes = (field: string): number =>
     Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
+  const totalBytes = bytes("MemTotal");
+  if (totalBytes === 0) return undefined;
   const swapTotalBytes = bytes("SwapTotal");
   return {
-    totalBytes: bytes("MemTotal"),
+    totalBytes,
     availableBytes: bytes("MemAvailable"),
     swapTotalBytes,
     swapUsedBytes: swapTotalBytes - bytes("SwapFree"),

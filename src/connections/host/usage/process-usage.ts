@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync } from "node:fs";
+import { opendirSync, readlinkSync, statSync } from "node:fs";
 import { readKernelFile } from "./kernel-file.ts";
 
 // What the kernel counts processor time in, whatever its own tick is.
@@ -30,7 +30,7 @@ export function readProcess(pid: number | "self", root = ""): ProcessUsage | und
     cpuSeconds: (field(14) + field(15)) / ticksPerSecond,
     virtualBytes: field(23),
     residentBytes: said("VmRSS") * 1024,
-    openFiles: descriptors(pid, root).length,
+    openFiles: countFiles(pid, root, firstDescriptors(pid, root, mostDescriptors), mostDescriptors),
     mostOpenFiles: readOpenFileLimit(pid, root),
     startedAt: bootTime + field(22) / ticksPerSecond,
     wakeUps: said("voluntary_ctxt_switches"),
@@ -42,17 +42,43 @@ export interface OpenFiles {
   readonly sockets: number;
 }
 
-export function readOpenFiles(pid: number | "self", root = ""): OpenFiles {
-  const names = descriptors(pid, root);
+/**
+ * So many descriptors of a process are listed, and looked at one by one, at the most. A container may have a million in
+ * each of its processes, and nothing else of the agent goes on meanwhile.
+ */
+export const mostDescriptors = 1_000;
+
+/** Of more than `most` the sockets among the first are told, and as many files as the kernel says. */
+export function readOpenFiles(pid: number | "self", root = "", most = mostDescriptors): OpenFiles {
+  const names = firstDescriptors(pid, root, most);
   const sockets = names.filter((name) => isSocket(`${root}/proc/${pid}/fd/${name}`));
-  return { files: names.length, sockets: sockets.length };
+  return { files: countFiles(pid, root, names, most), sockets: sockets.length };
 }
 
-function descriptors(pid: number | "self", root: string): readonly string[] {
+function firstDescriptors(pid: number | "self", root: string, most: number): readonly string[] {
+  const names: string[] = [];
   try {
-    return readdirSync(`${root}/proc/${pid}/fd`);
+    const directory = opendirSync(`${root}/proc/${pid}/fd`);
+    try {
+      for (let entry = directory.readSync(); entry !== null && names.length < most; entry = directory.readSync()) {
+        names.push(entry.name);
+      }
+    } finally {
+      directory.closeSync();
+    }
   } catch {
-    return [];
+    // The process has ended.
+  }
+  return names;
+}
+
+/** The kernel tells the number as the directory's size since 6.2; before, what was listed is all that is known. */
+function countFiles(pid: number | "self", root: string, listed: readonly string[], most: number): number {
+  if (listed.length < most) return listed.length;
+  try {
+    return Math.max(listed.length, statSync(`${root}/proc/${pid}/fd`).size);
+  } catch {
+    return listed.length;
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { MadeUpFiles } from "../../../../test/support/made-up-files.ts";
@@ -11,7 +11,7 @@ import { parseIoStat } from "./cgroup-v2-usage.ts";
 import { readKernelFile, readKernelNumber } from "./kernel-file.ts";
 import { readBootTime, readCgroupOf, readMemoryOfMachine, readNetworkOf, readTaskCount } from "./machine-usage.ts";
 import { parsePressure } from "./pressure.ts";
-import { readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";
+import { mostDescriptors, readOpenFileLimit, readOpenFiles, readProcess } from "./process-usage.ts";
 
 const meminfo = "MemTotal:       1000 kB\nMemAvailable:    600 kB\nSwapTotal:       100 kB\nSwapFree:         40 kB\n";
 const unlimited = "9223372036854771712\n";
@@ -330,4 +330,21 @@ test("kernel files: longer than the buffer, no number, not there", () => {
   assert.equal(readKernelFile(made.root), undefined);
   writeFileSync(join(made.root, "minus"), "-1\n");
   assert.equal(readKernelNumber(join(made.root, "minus")), -1);
+});
+
+test("a process with a crowd of descriptors: so many are looked at, and all are counted where the kernel counts", () => {
+  using made = new MadeUpFiles({ "proc/9/stat": "9 (x) S\n" });
+  const directory = join(made.root, "proc/9/fd");
+  mkdirSync(directory);
+  for (let name = 0; name < 3 * mostDescriptors; name++) symlinkSync("socket:[1]", join(directory, String(name)));
+  assert.equal(readOpenFiles(9, made.root).sockets, mostDescriptors);
+  assert.equal(readOpenFiles(9, made.root, 1).sockets, 1);
+  const opened = Array.from({ length: 2 * mostDescriptors }, () => openSync("/dev/null", "r"));
+  try {
+    const { files } = readOpenFiles("self");
+    const isCounted = statSync("/proc/self/fd").size > 0;
+    assert.ok(isCounted ? files > opened.length : files === mostDescriptors, `${files} files`);
+  } finally {
+    for (const each of opened) closeSync(each);
+  }
 });

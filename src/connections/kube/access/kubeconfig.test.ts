@@ -192,8 +192,8 @@ describe("what is wrong is said with field, found and wanted", () => {
     },
     {
       name: "a server of another kind",
-      text: config({ server: "ftp://a" }),
-      expected: ['clusters[0].cluster.server: found "ftp://a", want an address such as https://10.0.0.1:6443'],
+      text: config({ server: "ftp://me:pw@a" }),
+      expected: ['clusters[0].cluster.server: found "ftp://<masked>@a", want an address such as https://10.0.0.1:6443'],
     },
     {
       name: "authority and insecure",

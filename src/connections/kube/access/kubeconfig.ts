@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { FieldReader, messageOf } from "../../../ground/base/index.ts";
+import { FieldReader, loadedPart, messageOf } from "../../../ground/base/index.ts";
 import { readUser, type UserAccess } from "./kubeconfig-user.ts";
 import { type Material, readMaterial } from "./material.ts";
 
@@ -50,7 +50,7 @@ export async function loadKubeconfig(file: string): Promise<ClusterAccess> {
 
 /** The current context of the text; paths in it are relative to the directory of `file`. */
 export async function parseKubeconfig(text: string, file: string): Promise<ClusterAccess> {
-  const { parseDocument } = await import("yaml");
+  const { parseDocument } = await loadedPart(import("yaml"));
   const document = parseDocument(text, { version: "1.1", uniqueKeys: true });
   const [broken] = document.errors;
   if (broken !== undefined) {
@@ -148,7 +148,9 @@ function readServer(cluster: FieldReader, usesTls: boolean, problems: string[]):
   const withScheme = text.includes("://") ? text : `${usesTls ? "https" : "http"}://${text}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:") || url.hostname === "") {
-    problems.push(`${cluster.at("server")}: found ${JSON.stringify(text)}, ${want}`);
+    // People write passwords into addresses.
+    const shown = text.replace(/^([^/]*\/\/)?[^/]*@/, "$1<masked>@");
+    problems.push(`${cluster.at("server")}: found ${JSON.stringify(shown)}, ${want}`);
     return undefined;
   }
   return url;

@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import type { Clock } from "../../../ground/base/index.ts";
+import { type Clock, isShortage } from "../../../ground/base/index.ts";
 
 const lookEveryMs = 10_000;
 
@@ -15,7 +15,10 @@ export class LiveFile {
     this.#clock = clock;
   }
 
-  /** Rejects as fs.readFile does when the file is gone; the last content is then forgotten. */
+  /**
+   * Rejects as fs.readFile does when the file is gone; the last content is then forgotten. While the machine lacks
+   * descriptors it stands: the calls that keep the node alive need none.
+   */
   async read(): Promise<Buffer> {
     const now = this.#clock.monotonic();
     if (this.#known !== undefined && now - this.#lookedAt < lookEveryMs) return this.#known.content;
@@ -26,6 +29,7 @@ export class LiveFile {
       if (this.#known?.mark !== mark) this.#known = { content: await readFile(this.path), mark };
       return this.#known.content;
     } catch (error) {
+      if (this.#known !== undefined && isShortage(error)) return this.#known.content;
       this.#known = undefined;
       throw error;
     }

@@ -6,7 +6,7 @@ import type { KubeClient } from "../client.ts";
 import type { CertificateTemplate } from "./facts.ts";
 import type { CertificateFileStore } from "./file-store.ts";
 import { type IssuePorts, issueCertificate } from "./issue.ts";
-import { type CertificateUse, clientUse } from "./manager.ts";
+import { type CertificateUse, clientUse } from "./rotation.ts";
 import { makeKey, makeSigningRequest, publicKeyBytes } from "./signing-request.ts";
 
 export interface BootstrapPorts extends IssuePorts {

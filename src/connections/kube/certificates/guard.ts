@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "../../../ground/base/index.ts";
-import type { CertificateManager } from "./manager.ts";
+import type { CertificateManager } from "./rotation.ts";
 
 const lookEveryMs = 10_000;
 const longestNapMs = 3_600_000;

@@ -1,11 +1,17 @@
 // Certificates that the API server signs for this node: the first one, and every one after it.
 
-export { chooseBootstrap } from "./bootstrap.ts";
 export { bootstrapClientCertificate, nodeIdentity } from "./bootstrap-at-once.ts";
 export { CertificateFileStore } from "./file-store.ts";
 export { guardClientCertificate } from "./guard.ts";
 export { issueCertificate, issuedWithinMs } from "./issue.ts";
 export { writeKubeconfig } from "./kubeconfig-file.ts";
 export { ManagedCredentials } from "./managed-credentials.ts";
-export { type CertificateFigures, CertificateManager, clientUse, serverUse } from "./manager.ts";
 export { servingTemplate } from "./node-names.ts";
+export {
+  type CertificateFigures,
+  CertificateManager,
+  type CertificateState,
+  clientUse,
+  serverUse,
+} from "./rotation.ts";
+export { chooseBootstrap } from "./tls-bootstrap.ts";

@@ -12,14 +12,14 @@ import { ApiError } from "../api-error.ts";
 import type { KubeClient } from "../client.ts";
 import { KubeClients } from "../clients.ts";
 import { resources } from "../resources.ts";
-import { chooseBootstrap } from "./bootstrap.ts";
 import { bootstrapClientCertificate, nodeIdentity, requestName } from "./bootstrap-at-once.ts";
 import { keptCertificate } from "./facts.ts";
 import { CertificateFileStore } from "./file-store.ts";
 import { issueCertificate } from "./issue.ts";
 import { hasValidCertificate, writeKubeconfig } from "./kubeconfig-file.ts";
-import { clientUse } from "./manager.ts";
+import { clientUse } from "./rotation.ts";
 import { makeKey, makeSigningRequest } from "./signing-request.ts";
+import { chooseBootstrap } from "./tls-bootstrap.ts";
 
 const requests = resources.certificateSigningRequests;
 const clock = systemClock;

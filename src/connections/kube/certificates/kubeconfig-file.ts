@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
-import { type Clock, codeOf, type Logger, messageOf, saveFile } from "../../../ground/base/index.ts";
+import { type Clock, codeOf, type Logger, loadedPart, messageOf, saveFile } from "../../../ground/base/index.ts";
 import { type ClusterAccess, LiveMaterial, loadKubeconfig } from "../access/index.ts";
 import { certificatesIn } from "./facts.ts";
 
@@ -40,7 +40,7 @@ async function problemOf({ user }: ClusterAccess, clock: Clock): Promise<string>
 
 /** Writes a kubeconfig for the same server as `access`, with the certificate and key that stand in one file. */
 export async function writeKubeconfig(file: string, access: ClusterAccess, pemFile: string): Promise<void> {
-  const { stringify } = await import("yaml");
+  const { stringify } = await loadedPart(import("yaml"));
   const { trust } = access;
   const authority = trust.type === "authority" ? trust.certificates : undefined;
   const cluster = {

@@ -1,7 +1,7 @@
 import { type Clock, waitFor } from "../../../ground/base/index.ts";
 import { type ClientCertificate, CredentialError, type Credentials, certificateId } from "../access/index.ts";
 import type { KeptCertificate } from "./facts.ts";
-import type { CertificateManager } from "./manager.ts";
+import type { CertificateManager } from "./rotation.ts";
 
 /** How long a request waits for the first certificate before it is given up. */
 const patienceMs = 10_000;

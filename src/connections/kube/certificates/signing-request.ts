@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
+import { loadedPart } from "../../../ground/base/index.ts";
 import type { CertificateTemplate } from "./facts.ts";
 
 /** A PKCS#10 request, signed by the key it is for; both as PEM. */
@@ -52,8 +53,8 @@ export function publicKeyBytes(key: string): Buffer {
 
 /** The library is large and needed only while a request is made. */
 async function loadLibrary() {
-  await import("reflect-metadata");
-  return await import("@peculiar/x509");
+  await loadedPart(import("reflect-metadata"));
+  return await loadedPart(import("@peculiar/x509"));
 }
 
 async function keyPair(key: string): Promise<webcrypto.CryptoKeyPair> {

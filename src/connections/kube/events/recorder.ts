@@ -39,6 +39,7 @@ export class EventRecorder {
   readonly #waitingOf = new Map<string, number>();
   #wake: (() => void) | undefined;
   #dropped = 0;
+  #lost = 0;
   #lastNanos = 0n;
 
   constructor(nodeName: string, ports: EventRecorderPorts) {
@@ -50,6 +51,11 @@ export class EventRecorder {
   /** Events that wait to be sent. */
   get waiting(): number {
     return this.#queue.length;
+  }
+
+  /** Events that were never stored: too many at once, or nobody answered for too long. */
+  get lost(): number {
+    return this.#lost;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -82,6 +88,7 @@ export class EventRecorder {
     const about = keyOf(reference);
     const waiting = this.#waitingOf.get(about) ?? 0;
     if (this.#queue.length >= longestQueue || waiting >= mostOfOne) {
+      this.#lost++;
       if (this.#dropped++ === 0) {
         log.warn("Too many events wait to be sent; dropping new ones", { waiting: this.#queue.length, object });
       }
@@ -113,7 +120,10 @@ export class EventRecorder {
   async #deliver({ event, nanos }: { event: Event; nanos: bigint }, signal: AbortSignal): Promise<void> {
     const { clock, log, random } = this.#ports;
     const verdict = this.#correlator.judge(event, nanos);
-    if (verdict.type === "drop") return;
+    if (verdict.type === "drop") {
+      this.#lost++;
+      return;
+    }
     for (let tries = 1; ; tries++) {
       try {
         this.#correlator.sent(verdict.key, await this.#send(verdict, signal));
@@ -130,6 +140,7 @@ export class EventRecorder {
         }
         if (tries >= mostTries) {
           log.warn("Giving up on an event", { ...fields, tries });
+          this.#lost++;
           return;
         }
         log.debug(3, "Cannot send an event; will try again", { ...fields, tries });

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { loadedPart } from "../../../ground/base/index.ts";
 import { hostOf, portOf, secured, type TlsSettings, tcpConnection } from "./sockets.ts";
 
 export interface DialTarget {
@@ -20,6 +21,6 @@ export async function dial(target: DialTarget, signal: AbortSignal): Promise<Soc
 }
 
 async function throughProxy(proxy: URL, host: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const { connectThroughProxy } = await import("./proxy.ts");
+  const { connectThroughProxy } = await loadedPart(import("./proxy.ts"));
   return connectThroughProxy(proxy, host, port, signal);
 }

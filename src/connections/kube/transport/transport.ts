@@ -1,5 +1,13 @@
 import { createSecureContext, type SecureContext } from "node:tls";
-import { type Clock, isAbort, type Logger, messageOf, SharedWork, withDeadline } from "../../../ground/base/index.ts";
+import {
+  type Clock,
+  isAbort,
+  type Logger,
+  loadedPart,
+  messageOf,
+  SharedWork,
+  withDeadline,
+} from "../../../ground/base/index.ts";
 import type { ClientCertificate, Credentials } from "../access/index.ts";
 import { type DialTarget, dial } from "./dial.ts";
 import { type Connection, ConnectionError, type HttpRequest, type HttpResponse } from "./http.ts";
@@ -121,7 +129,7 @@ export class Transport implements Disposable {
     if ("alpnProtocol" in socket && socket.alpnProtocol === "h2") {
       connection = new Http2Connection(socket, server, this.#settings, clock);
     } else {
-      const { Http1Pool } = await import("./http1-pool.ts");
+      const { Http1Pool } = await loadedPart(import("./http1-pool.ts"));
       connection = new Http1Pool(socket, server, (more) => this.#dial(certificate, ["http/1.1"], more), clock);
     }
     if (this.#closed || signal.aborted) {

@@ -39,6 +39,11 @@ export class Informer<Kind extends KubeObject, Kept = Kind> {
     return this.#listWatch.heardAt;
   }
 
+  /** While it waits before it asks the server again: until when, on the same scale. */
+  get nextTryAt(): number | undefined {
+    return this.#listWatch.nextTryAt;
+  }
+
   get size(): number {
     return this.#store.size;
   }

@@ -57,6 +57,7 @@ export class ListWatch<Kind extends KubeObject> {
   #garbledInARow = 0;
   #problem: string | undefined;
   #heardAt: number | undefined;
+  #nextTryAt: number | undefined;
 
   constructor(scope: ListWatchScope<Kind>, taker: ListWatchTaker<Kind>, ports: ListWatchPorts, onListed: () => void) {
     this.#scope = scope;
@@ -77,6 +78,11 @@ export class ListWatch<Kind extends KubeObject> {
     return this.#heardAt;
   }
 
+  /** While it waits before it tries again: until when, on the same scale. */
+  get nextTryAt(): number | undefined {
+    return this.#nextTryAt;
+  }
+
   /** Try again now, for when there is reason to believe that the server is back. */
   hasten(): void {
     this.#pause.cutShort();
@@ -85,7 +91,10 @@ export class ListWatch<Kind extends KubeObject> {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.#turn(signal);
-      if (waitMs > 0) await this.#pause.wait(waitMs, signal);
+      if (waitMs <= 0) continue;
+      this.#nextTryAt = this.#ports.clock.monotonic() + waitMs;
+      await this.#pause.wait(waitMs, signal);
+      this.#nextTryAt = undefined;
     }
   }
 

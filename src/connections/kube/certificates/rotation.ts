@@ -41,8 +41,19 @@ export interface CertificateFigures {
   /** Seconds until the certificate expires; Infinity when there is none. */
   ttlSeconds(): number;
   readonly renewErrors: number;
+  readonly state: CertificateState;
   /** Told how old a certificate was, in seconds, when another took its place; returns how to stop that. */
   onRotated(listener: (ageSeconds: number) => void): () => void;
+}
+
+/** What is kept and what is asked for; times in milliseconds since 1970. */
+export interface CertificateState {
+  /** undefined: there is none. */
+  readonly kept: { readonly notBefore: number; readonly notAfter: number; readonly dueAt: number } | undefined;
+  /** Since when another one is asked for; undefined: it is not. */
+  readonly askingSince: number | undefined;
+  /** Attempts in a row that came to nothing. */
+  readonly failures: number;
 }
 
 const firstRetryMs = 2_000;
@@ -69,6 +80,7 @@ export class CertificateManager implements CertificateFigures {
   #lastTemplate: CertificateTemplate | undefined;
   #attempt: { readonly template: CertificateTemplate; readonly stop: LinkedSignal } | undefined;
   #failures = 0;
+  #askingSince: number | undefined;
   #renewErrors = 0;
   #serverAnswers = false;
 
@@ -105,6 +117,12 @@ export class CertificateManager implements CertificateFigures {
 
   get renewErrors(): number {
     return this.#renewErrors;
+  }
+
+  get state(): CertificateState {
+    const facts = this.#kept?.facts;
+    const kept = facts && { notBefore: facts.notBefore, notAfter: facts.notAfter, dueAt: this.#dueAt };
+    return { kept, askingSince: this.#askingSince, failures: this.#failures };
   }
 
   ttlSeconds(): number {
@@ -153,9 +171,11 @@ export class CertificateManager implements CertificateFigures {
     const { name } = this.#use;
     using attempt = new LinkedSignal(signal);
     this.#attempt = { template, stop: attempt };
+    this.#askingSince ??= this.#ports.clock.now();
     try {
       await this.#rotate(template, attempt.signal);
       this.#failures = 0;
+      this.#askingSince = undefined;
     } catch (error) {
       if (signal.aborted) {
         if (isAbort(error, signal)) return;

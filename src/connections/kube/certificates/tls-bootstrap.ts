@@ -6,7 +6,7 @@ import { hasValidCertificate } from "./kubeconfig-file.ts";
  *
  * none           it has a valid one, or no credentials to ask for one
  * at once        asked for and waited for (bootstrap-at-once.ts), since nobody else would ask for it later
- * in background  asked for by the rotation (manager.ts), which runs anyway
+ * in background  asked for by the rotation (rotation.ts), which runs anyway
  */
 export type BootstrapChoice = "none" | "at once" | "in background";
 

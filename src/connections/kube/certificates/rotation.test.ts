@@ -13,8 +13,8 @@ import type { CertificateTemplate, KeptCertificate } from "./facts.ts";
 import { CertificateFileStore } from "./file-store.ts";
 import { guardClientCertificate } from "./guard.ts";
 import { ManagedCredentials } from "./managed-credentials.ts";
-import { CertificateManager, clientUse, serverUse } from "./manager.ts";
 import { servingTemplate } from "./node-names.ts";
+import { CertificateManager, clientUse, serverUse } from "./rotation.ts";
 
 const node: CertificateTemplate = {
   commonName: "system:node:n",

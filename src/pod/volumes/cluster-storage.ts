@@ -6,8 +6,9 @@ import type {
   PersistentVolumeClaimCondition,
   PodEvent,
 } from "../../ground/model/index.ts";
-import type { CsiCluster, ResizeReport } from "./csi/ports.ts";
-import { listsAttached } from "./csi/volumes-in-use.ts";
+import type { ResizeReport } from "./attaching/growth.ts";
+import { attachmentIn } from "./attaching/volumes-in-use.ts";
+import type { CsiCluster } from "./csi/ports.ts";
 import type { Claims } from "./engine/claims.ts";
 
 export interface CsiClusterParts {
@@ -38,9 +39,9 @@ export function csiClusterOf({ client, nodeName, node, recordEvent }: CsiCluster
     csiDriver: (name, signal) => getObject(client, resources.csiDrivers, { name }, "cached", signal),
     attachment: (name, signal) => getObject(client, resources.volumeAttachments, { name }, "latest", signal),
     // What we know already is asked first: it costs nothing.
-    isAttached: async (uniqueName, signal) =>
-      listsAttached(node(), uniqueName) ||
-      listsAttached(await getObject(client, resources.nodes, { name: nodeName }, "latest", signal), uniqueName),
+    attachedAt: async (uniqueName, signal) =>
+      attachmentIn(node(), uniqueName) ??
+      attachmentIn(await getObject(client, resources.nodes, { name: nodeName }, "latest", signal), uniqueName),
     secret: (namespace, name, signal) => getObject(client, resources.secrets, { namespace, name }, "latest", signal),
     reportResize: (claim, report, signal) => reportResize(client, claim, report, signal),
     recordClaimEvent: ({ metadata = {} }, event) => {

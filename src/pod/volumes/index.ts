@@ -1,10 +1,12 @@
 // Volumes of pods: what is wanted and what is mounted, the tasks between them, and one file per kind of volume.
 export { VolumeFiles } from "./apart/volume-files.ts";
+export type { GrowthReports, ResizeReport } from "./attaching/growth.ts";
+export { attachmentsOf, VolumesInUse } from "./attaching/volumes-in-use.ts";
 export { claimsOf, csiClusterOf } from "./cluster-storage.ts";
 export { CsiVolumes } from "./csi/csi-kind.ts";
-export type { CsiCluster, ResizeReport } from "./csi/ports.ts";
-export { attachmentsOf } from "./csi/volumes-in-use.ts";
+export type { CsiCluster } from "./csi/ports.ts";
 export type { Claims } from "./engine/claims.ts";
+export type { ForeseenVolume } from "./engine/foresee-volume.ts";
 export type { OrphanedDirectoriesReport } from "./engine/orphaned-directories.ts";
 export { removePodDirectory } from "./engine/orphaned-directories.ts";
 export { sweepOrphanedDirectories } from "./engine/orphaned-directories-loop.ts";
@@ -12,8 +14,9 @@ export { PodVolumes, type PodVolumesPorts } from "./engine/pod-volumes.ts";
 export { VolumeError } from "./engine/volume-error.ts";
 export type { MountReport } from "./engine/volume-task.ts";
 export type { VolumeKind } from "./kinds/kind.ts";
-export { type NodeVolumePorts, nodeKinds } from "./kinds/node-kinds.ts";
+export { MountLabels } from "./kinds/selinux.ts";
 export { readVolumeFile } from "./mounting/sub-paths.ts";
+export { type NodeVolumePorts, nodeKinds } from "./node-kinds.ts";
 export { LocalObjects } from "./objects/local-objects.ts";
 export type { ObjectKind, ObjectKinds, ObjectSource, Objects } from "./objects/ports.ts";
 export { type ChangeDetection, objectsBy } from "./objects/strategy.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
-import { type GroupOwnership, giveToGroup } from "../content/give-to-group.ts";
+import { type GroupOwnership, giveToGroup } from "../content/fs-group-ownership.ts";
 import { bindMount } from "../mounting/bind.ts";
-import { checkHostPath } from "../mounting/host-path-type.ts";
+import { checkHostPath, foreseeHostPath } from "../mounting/host-path-type.ts";
 import { createSubPath, mountSubPath } from "../mounting/sub-paths.ts";
 
 /** What is told while a job goes on. */
@@ -32,6 +32,7 @@ export const fileJobs = {
     mountSubPath(input.volumePath, input.subPath, input.target),
   ),
   checkHostPath: job(({ path, type }: { path: string; type: string }) => checkHostPath(path, type)),
+  foreseeHostPath: job(({ path, type }: { path: string; type: string }) => foreseeHostPath(path, type)),
   bindMount: job((input: { source: string; target: string; options: readonly string[] }) =>
     bindMount(input.source, input.target, input.options),
   ),

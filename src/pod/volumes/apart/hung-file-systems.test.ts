@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { HungMount } from "../../../../test/support/hung-mount.ts";
 import { LoopDisk } from "../../../../test/support/loop-disk.ts";
 import { MemoryClaims } from "../../../../test/support/memory-claims.ts";
-import { until } from "../../../../test/support/until.ts";
+import { soon, until } from "../../../../test/support/until.ts";
 import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
 import { countFiles, foreignMountOf, isMountPoint, removeTree } from "../../../connections/host/index.ts";
 import { systemClock, unlessAborted } from "../../../ground/base/index.ts";
@@ -22,7 +22,6 @@ after(() => rm(directory, { recursive: true, force: true }));
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;
 // Longer than anything here takes on a busy machine, and far shorter than for ever.
-const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 
 async function newDirectory(name: string): Promise<string> {
   const path = await mkdtemp(join(directory, `${name}-`));

@@ -198,6 +198,8 @@ function startJob<Result>(message: JobMessage, tell: (news: JobNews) => void, al
         new Error(`the process for work on files ended with ${killedBy ?? `code ${code}`} before it had an answer`),
       ),
     );
+    // One that could not be started has nobody to be told, and its error is on its way.
+    if (child.pid === undefined) return;
     child.send(message, (error) => {
       if (error !== null) reject(error);
     });

@@ -2,8 +2,13 @@ import { rmdir } from "node:fs/promises";
 import { isMountPoint } from "../../../connections/host/index.ts";
 import { VolumeUsage_Unit } from "../../../connections/plugins/index.ts";
 import { SerialByKey } from "../../../ground/base/index.ts";
-import type { PodUid } from "../../../ground/model/index.ts";
+import type { CSIDriver, PodUid } from "../../../ground/model/index.ts";
+import { cleanEach } from "../attaching/clean-each.ts";
+import { DeviceUsers } from "../attaching/device-users.ts";
+import { wantedGrowth } from "../attaching/growth.ts";
+import { VolumesInUse } from "../attaching/volumes-in-use.ts";
 import type { SetUpContext, SetUpResult, VolumeKind, VolumePlace, WantedVolume } from "../kinds/kind.ts";
+import { otherLabelError, takesLabels } from "../kinds/selinux.ts";
 import { mapBlockDevice, mappingEvents, unmapBlockDevice } from "../mounting/block-map.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
 import {
@@ -12,19 +17,18 @@ import {
   csiPlugin,
   csiVolumeOf,
   isCsi,
+  labelledVolume,
   publishPaths,
   stagingPaths,
   uniqueName,
   volumeNamed,
 } from "./csi-volume.ts";
-import { DeviceUsers } from "./device-users.ts";
-import { expandVolume, wantedGrowth } from "./expansion.ts";
+import { expandVolume } from "./expansion.ts";
 import type { CsiPorts } from "./ports.ts";
 import { publish, removePlace, removeTarget } from "./publishing.ts";
 import { publishContextOf } from "./requests.ts";
 import { removeEmptyStaging, stage, stagedOnDisk, unstage } from "./staging.ts";
 import { readRecord } from "./vol-data.ts";
-import { VolumesInUse } from "./volumes-in-use.ts";
 
 /** Volumes of storage drivers. What the driver was asked for is on disk before it is asked, so nothing gets lost. */
 export class CsiVolumes implements VolumeKind {
@@ -40,11 +44,16 @@ export class CsiVolumes implements VolumeKind {
   readonly #restored = new Set<string>();
   /** Pods whose volumes are published again and again. */
   readonly #renewed = new Set<string>();
+  /** SELinux labels that volumes are staged with. */
+  readonly #labels = new Map<string, string>();
+  /** Pods whose volumes the runtime need not label. */
+  readonly #labelledByMount = new Set<string>();
   readonly #inUse: VolumesInUse;
 
   constructor(ports: CsiPorts) {
     this.#ports = ports;
-    this.#inUse = new VolumesInUse(ports);
+    const { onInUse, cluster } = ports;
+    this.#inUse = new VolumesInUse({ onInUse, attachedAt: (name, signal) => cluster.attachedAt(name, signal) });
   }
 
   matches(source: WantedVolume["source"]): boolean {
@@ -64,20 +73,21 @@ export class CsiVolumes implements VolumeKind {
 
   async #setUp(
     wanted: WantedVolume,
-    volume: CsiVolume,
+    plain: CsiVolume,
     context: SetUpContext,
     signal: AbortSignal,
   ): Promise<SetUpResult> {
     const { cluster, drivers } = this.#ports;
-    const name = uniqueName(volume);
+    const name = uniqueName(plain);
     const isRenewed = this.#renewed.has(userOf(wanted));
     if (!context.isFirst && !isRenewed && wantedGrowth(wanted) === undefined) {
-      return this.#result(wanted, volume, context);
+      return this.#result(wanted, plain, context);
     }
-    const driver = await cluster.csiDriver(volume.driver, signal);
+    const driver = await cluster.csiDriver(plain.driver, signal);
+    const volume = this.#labelled(wanted, plain, driver);
     if (volume.lifecycle === "Persistent") {
       this.#users.add(name, userOf(wanted));
-      await this.#inUse.want(name, driver, signal);
+      if (driver?.spec.attachRequired !== false) await this.#inUse.want(name, signal);
     }
     const mustPublish = context.isFirst || driver?.spec.requiresRepublish === true;
     const client = drivers.client(volume.driver);
@@ -98,12 +108,34 @@ export class CsiVolumes implements VolumeKind {
     const target = mustPublish ? await publish(request, context, this.#ports, signal) : this.#targetOf(wanted);
     if (wanted.form === "block" && context.isFirst) await this.#map(wanted, target, signal);
     const isInUse = !context.isFirst;
+    await this.#lookForLabels(wanted, volume, target);
     await expandVolume(
       { wanted, volume, client, capabilities, path: target, stagingPath, isInUse },
       this.#ports,
       signal,
     );
     return this.#result(wanted, volume, context);
+  }
+
+  /** With the SELinux label that it is mounted with, where its driver can do that. */
+  #labelled(wanted: WantedVolume, volume: CsiVolume, driver: CSIDriver | undefined): CsiVolume {
+    const { labels } = this.#ports;
+    if (labels === undefined || wanted.form === "block" || volume.lifecycle === "Ephemeral") return volume;
+    const label = driver?.spec.seLinuxMount === true ? labels.of(wanted) : undefined;
+    const name = uniqueName(volume);
+    const isStaged = this.#staged.has(name) || this.#restored.has(name);
+    // A file system has one label for all that see it.
+    if (isStaged && this.#labels.get(name) !== label) throw otherLabelError(wanted.specName);
+    if (label !== undefined) this.#labels.set(name, label);
+    return labelledVolume(volume, label);
+  }
+
+  /** Files that have their label by the mount, or can't have any, need none from the runtime. */
+  async #lookForLabels(wanted: WantedVolume, { label }: CsiVolume, target: string): Promise<void> {
+    if (this.#ports.labels === undefined || wanted.form === "block") return;
+    const needsNone = label !== undefined || !(await takesLabels(target));
+    if (needsNone) this.#labelledByMount.add(userOf(wanted));
+    else this.#labelledByMount.delete(userOf(wanted));
   }
 
   /** Whoever has a claim may have it grow while the pod runs, which we see when we look again. */
@@ -113,7 +145,8 @@ export class CsiVolumes implements VolumeKind {
     const { readOnly } = volume;
     const target = this.#targetOf(wanted);
     if (wanted.form === "block") return { volume: { type: "block", devicePath: wanted.directory, readOnly } };
-    return { volume: { type: "filesystem", hostPath: target, readOnly, relabel: true } };
+    const relabel = !readOnly && !this.#labelledByMount.has(userOf(wanted));
+    return { volume: { type: "filesystem", hostPath: target, readOnly, relabel } };
   }
 
   async #map(wanted: WantedVolume, device: string, signal: AbortSignal): Promise<void> {
@@ -151,6 +184,7 @@ export class CsiVolumes implements VolumeKind {
       else await removeTarget(target, recordPath);
       this.#restored.delete(userOf(place));
       this.#renewed.delete(userOf(place));
+      this.#labelledByMount.delete(userOf(place));
       if (record.lifecycle === "Persistent" && this.#users.remove(key, userOf(place))) {
         await this.#unstage({ ...record, specName: place.specName, form: place.form }, signal);
       }
@@ -214,19 +248,20 @@ export class CsiVolumes implements VolumeKind {
       if (record.lifecycle !== "Persistent") continue;
       this.#users.add(uniqueName(record), userOf(place));
       this.#restored.add(uniqueName(record));
-      this.#inUse.restore(uniqueName(record), record.attachment);
+      if (record.label !== undefined) this.#labels.set(uniqueName(record), record.label);
+      if (record.attachment !== "") this.#inUse.restore(uniqueName(record));
     }
   }
 
   /** Volumes that are staged although no pod uses them: the agent ended between the two steps of letting them go. */
   async cleanUp(signal: AbortSignal): Promise<void> {
-    for (const staged of await stagedOnDisk(this.#ports.pluginsDir)) {
-      const key = uniqueName(staged);
-      if (this.#users.has(key)) continue;
-      await this.#turns.run(key, async () => {
-        if (!this.#users.has(key)) await this.#unstage(staged, signal);
+    const found = await stagedOnDisk(this.#ports.pluginsDir);
+    const unused = found.filter((staged) => !this.#users.has(uniqueName(staged)));
+    const clean = (staged: (typeof found)[number]): Promise<void> =>
+      this.#turns.run(uniqueName(staged), async () => {
+        if (!this.#users.has(uniqueName(staged))) await this.#unstage(staged, signal);
       });
-    }
+    await cleanEach(unused, "volumes that no pod uses are still staged", clean, signal);
     const inUse = this.#users
       .devices()
       .map((name) => stagingPaths(this.#ports.pluginsDir, volumeNamed(name)).directory);
@@ -241,6 +276,7 @@ export class CsiVolumes implements VolumeKind {
     await unstage({ volume: { driver, handle }, specName, form }, this.#ports, signal);
     this.#staged.delete(key);
     this.#restored.delete(key);
+    this.#labels.delete(key);
     this.#inUse.unstaged(key);
   }
 }

@@ -52,7 +52,7 @@ test(
       type: "filesystem",
       hostPath: targetOf(csi, b, "pv-c"),
       readOnly: true,
-      relabel: true,
+      relabel: false,
     });
 
     const record = JSON.parse(

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { SecretReference } from "../../../ground/model/index.ts";
 import type { VolumePlace, VolumeSource, WantedVolume } from "../kinds/kind.ts";
 import { mountOptionsOf } from "../kinds/mount-options.ts";
+import { contextOption } from "../kinds/selinux.ts";
 
 export const csiPlugin = "kubernetes.io/csi";
 
@@ -19,6 +20,14 @@ export interface CsiVolume {
   readonly stageSecret: SecretReference | undefined;
   readonly publishSecret: SecretReference | undefined;
   readonly expandSecret: SecretReference | undefined;
+  /** The SELinux label that it is mounted with. */
+  readonly label?: string | undefined;
+}
+
+/** To be mounted with a SELinux label, if there is one. */
+export function labelledVolume(volume: CsiVolume, label: string | undefined): CsiVolume {
+  if (label === undefined) return volume;
+  return { ...volume, label, mountFlags: [...volume.mountFlags, contextOption(label)] };
 }
 
 export function isCsi(source: VolumeSource): boolean {

@@ -14,7 +14,7 @@ import type { SetUpContext, WantedVolume } from "../kinds/kind.ts";
 import { attachmentName, blockPaths, type CsiVolume, publishPaths } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
 import { capabilityOf, changesGroup, checkVolumeLifecycle, secretsOf, volumeContextOf } from "./requests.ts";
-import { removeRecord, writeRecord } from "./vol-data.ts";
+import { labelField, removeRecord, writeRecord } from "./vol-data.ts";
 
 export interface PublishRequest {
   readonly wanted: WantedVolume;
@@ -89,7 +89,7 @@ function recordOf({ wanted, volume, driver }: PublishRequest, nodeName: string):
     nodeName,
     attachmentID: isAttached ? attachmentName(volume, nodeName) : "",
   };
-  return wanted.form === "block" ? fields : { ...fields, volumeLifecycleMode: volume.lifecycle };
+  return wanted.form === "block" ? fields : { ...fields, volumeLifecycleMode: volume.lifecycle, ...labelField(volume) };
 }
 
 /** Removes the place of a volume that its driver has let go of. What is still mounted, or holds files, stays. */

@@ -12,7 +12,7 @@ import { type SetUpContext, StepError } from "../kinds/kind.ts";
 import { blockPaths, type CsiVolume, csiPlugin, stagingPaths, volDataFile } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
 import { capabilityOf, secretsOf } from "./requests.ts";
-import { readRecord, removeRecord, writeRecord } from "./vol-data.ts";
+import { labelField, readRecord, removeRecord, writeRecord } from "./vol-data.ts";
 
 export interface StageRequest {
   readonly volume: CsiVolume;
@@ -41,7 +41,7 @@ export async function stage(
     if (!capabilities.stage) return "";
     const secrets = await secretsOf(volume.stageSecret, ports, signal);
     if (form === "filesystem") {
-      await writeRecord(record, { driverName: volume.driver, volumeHandle: volume.handle });
+      await writeRecord(record, { driverName: volume.driver, volumeHandle: volume.handle, ...labelField(volume) });
     }
     context.progress(`driver ${volume.driver} stages the volume`);
     await client.stage(

@@ -7,6 +7,12 @@ export interface VolumeRecord {
   readonly handle: string;
   readonly lifecycle: "Persistent" | "Ephemeral";
   readonly attachment: string;
+  /** The SELinux label that it was mounted with. */
+  readonly label: string | undefined;
+}
+
+export function labelField({ label }: { readonly label?: string | undefined }): Record<string, string> {
+  return label === undefined ? {} : { seLinuxMountContext: label };
 }
 
 /** Writes the record in the form that the Go kubelet writes, complete or not at all. */
@@ -29,13 +35,17 @@ export async function readRecord(path: string): Promise<VolumeRecord | "missing"
   if (text === undefined) return "missing";
   try {
     const fields = JSON.parse(text) as Partial<Record<string, unknown>>;
-    const { driverName, volumeHandle, volumeLifecycleMode, attachmentID } = fields as Record<string, unknown>;
+    const { driverName, volumeHandle, volumeLifecycleMode, attachmentID, seLinuxMountContext } = fields as Record<
+      string,
+      unknown
+    >;
     if (typeof driverName !== "string" || typeof volumeHandle !== "string") return "damaged";
     return {
       driver: driverName,
       handle: volumeHandle,
       lifecycle: volumeLifecycleMode === "Ephemeral" ? "Ephemeral" : "Persistent",
       attachment: typeof attachmentID === "string" ? attachmentID : "",
+      label: typeof seLinuxMountContext === "string" && seLinuxMountContext !== "" ? seLinuxMountContext : undefined,
     };
   } catch {
     return "damaged";

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ifThere } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
@@ -39,6 +39,11 @@ export class PodPlaces {
 
   async uids(): Promise<readonly PodUid[]> {
     return (await directoriesIn(this.podsDir)) as readonly PodUid[];
+  }
+
+  /** When something came to the pod's directory or went from it last; undefined: there is none. */
+  async lastChange(uid: PodUid): Promise<number | undefined> {
+    return (await ifThere(lstat(this.pod(uid)), undefined))?.mtimeMs;
   }
 
   /** What is on disk of a pod's volumes, whoever has made it. */

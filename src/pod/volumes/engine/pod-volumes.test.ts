@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../../test/support/fake-clock.ts";
@@ -255,6 +255,31 @@ test("orphaned: a file of an unknown kind of volume, or a live mount in one, is 
   } finally {
     await calls.unmount(mounted, unmountFlags.detach);
   }
+});
+
+test("what will not go says since when it was told to, over tries and a restart", needsRoot, async () => {
+  const clock = new FakeClock();
+  await using node = await VolumeNode.create({ clock });
+  const uid = "uid-a" as PodUid;
+  const stuck = join(node.podsDir, uid, "volumes/example.com~flex/data");
+  await mkdir(stuck, { recursive: true });
+  await writeFile(join(stuck, "precious"), "1");
+  const toldAt = clock.now();
+  for (let tries = 0; tries < 2; tries++) {
+    await assert.rejects(node.volumes.unmount(uid), VolumeError);
+    assert.deepEqual(await node.volumes.leaving(undefined), [{ uid, since: toldAt }]);
+    await clock.advance(60_000);
+  }
+  await node.restart();
+  await utimes(join(node.podsDir, uid), 1_000, 1_000);
+  const left = [{ uid, since: 1_000_000 }];
+  assert.deepEqual(await node.volumes.leaving(new Set([uid])), []);
+  assert.deepEqual(await node.volumes.leaving(new Set()), left);
+  assert.equal((await node.volumes.cleanOrphanedDirectories(new Set(), never)).problems.length, 1);
+  assert.deepEqual(await node.volumes.leaving(new Set()), left);
+  await rm(join(node.podsDir, uid), { recursive: true });
+  await node.volumes.cleanOrphanedDirectories(new Set(), never);
+  assert.deepEqual(await node.volumes.leaving(new Set()), []);
 });
 
 test("orphaned: what else lies in a pod's directory goes, but nothing below a mount", needsRoot, async () => {

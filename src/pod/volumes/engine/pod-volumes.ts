@@ -20,10 +20,11 @@ import {
 } from "../../../ground/model/index.ts";
 import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
-import type { VolumeKind, VolumeSource } from "../kinds/kind.ts";
+import { ownerOf, type VolumeKind, type VolumeSource } from "../kinds/kind.ts";
 import type { MeasuredVolume } from "../stats/pod-usage.ts";
 import type { Claims } from "./claims.ts";
-import { ContentChanges, type ContentSources } from "./content-changes.ts";
+import { type ContentSources, ContentUpdates } from "./content-updates.ts";
+import { type ForeseenVolume, foreseeVolume } from "./foresee-volume.ts";
 import {
   cleanOrphanedDirectories,
   type OrphanedDirectoriesReport,
@@ -32,6 +33,7 @@ import {
 import { PodPlaces } from "./places.ts";
 import { PodEntry } from "./pod-entry.ts";
 import { releaseVolumes } from "./release.ts";
+import { type ShownVolume, shownVolume } from "./shown-volume.ts";
 import { type MountReport, VolumeTask } from "./volume-task.ts";
 import { volumesOfContainers } from "./volumes-of-containers.ts";
 
@@ -53,6 +55,12 @@ export interface PodVolumesPorts extends ContentSources {
   readonly onMount?: (mount: MountReport) => void;
 }
 
+/** A pod that is gone, or going; `since` is undefined where nothing is left but its name. */
+export interface LeavingPod {
+  readonly uid: PodUid;
+  readonly since: number | undefined;
+}
+
 /** Of one pod; a pod may have any number, on file systems that hang. */
 const volumesMeasuredAtOnce = 4;
 
@@ -67,10 +75,12 @@ export class PodVolumes {
   readonly #places: PodPlaces;
   readonly #entries = new Map<PodUid, PodEntry>();
   readonly #tasks = new Map<string, VolumeTask>();
-  readonly #contentChanges: ContentChanges;
+  readonly #contentUpdates: ContentUpdates;
   readonly #runs: KeyedWorkers<string>;
   readonly #inProgress = new Map<string, Promise<void>>();
   readonly #releases = new Map<PodUid, Promise<void>>();
+  /** Since when volumes that are not gone yet have been told to go. */
+  readonly #leavingSince = new Map<PodUid, number>();
   /** How a container is given only a part of a volume. */
   readonly subPaths: SubPaths;
 
@@ -82,15 +92,14 @@ export class PodVolumes {
       create: (request) => this.#createSubPath(request),
       prepare: (request) => this.#prepareSubPath(request),
     };
-    this.#contentChanges = new ContentChanges(ports);
+    this.#contentUpdates = new ContentUpdates(ports);
   }
 
   /** Learns what an earlier run has left; call once, before any pod is wanted. */
   async restore(): Promise<void> {
     const found = (await mapAtMost(aFewAtOnce, await this.#places.uids(), (uid) => this.#places.found(uid))).flat();
-    for (const kind of this.#ports.kinds) {
-      await kind.restore?.(found.filter(({ plugin }) => plugin === kind.plugin));
-    }
+    const { kinds } = this.#ports;
+    for (const kind of kinds) await kind.restore?.(found.filter(({ plugin }) => ownerOf(kinds, plugin) === kind));
     this.#ports.log.info("Found volumes of an earlier run", { count: found.length });
   }
 
@@ -119,9 +128,36 @@ export class PodVolumes {
     if (wasBlocked) ledger.block(uid, undefined);
   }
 
+  /** What would come of the pod's volumes; of so many at most. Nothing is made, held or told. */
+  async foresee(pod: IdentifiedPod, most: number, signal: AbortSignal): Promise<readonly ForeseenVolume[]> {
+    const { kinds, claims } = this.#ports;
+    const ports = { kinds, claims, places: this.#places };
+    const used = volumesOfContainers(pod).slice(0, most);
+    return await mapAtMost(aFewAtOnce, used, (volume) => foreseeVolume(pod, volume, ports, signal));
+  }
+
   /** What is ready for the pod's containers; empty before `mount`. */
   of(uid: PodUid): ReadonlyMap<string, PodVolume> {
     return this.#entries.get(uid)?.mounted() ?? new Map();
+  }
+
+  /** The pod's volumes as people are shown them. */
+  shown(uid: PodUid): readonly ShownVolume[] {
+    return [...(this.#entries.get(uid)?.tasks.values() ?? [])].map(shownVolume);
+  }
+
+  /**
+   * Pods that are gone, or going, and whose volumes or directories are still there, with the time since when. As long as
+   * nobody knows which pods there are: those that were told to go.
+   */
+  async leaving(known: ReadonlySet<PodUid> | undefined): Promise<readonly LeavingPod[]> {
+    const orphaned = known === undefined ? [] : await this.orphanedDirectories(known);
+    const untried = orphaned.filter((uid) => !this.#leavingSince.has(uid));
+    const found = await mapAtMost(aFewAtOnce, untried, async (uid) => ({
+      uid,
+      since: await this.#places.lastChange(uid),
+    }));
+    return [...Array.from(this.#leavingSince, ([uid, since]) => ({ uid, since })), ...found];
   }
 
   /** Groups that the pod's processes must be in to use its volumes. */
@@ -148,6 +184,8 @@ export class PodVolumes {
   unmount(uid: PodUid, signal: AbortSignal = never): Promise<void> {
     const running = this.#releases.get(uid);
     if (running !== undefined) return running;
+    // Of one that failed before, the first time stays.
+    if (!this.#leavingSince.has(uid)) this.#leavingSince.set(uid, this.#ports.clock.now());
     const release = this.#release(uid, signal).finally(() => this.#releases.delete(uid));
     this.#releases.set(uid, release);
     return release;
@@ -173,9 +211,10 @@ export class PodVolumes {
   async cleanOrphanedDirectories(known: ReadonlySet<PodUid>, signal: AbortSignal): Promise<OrphanedDirectoriesReport> {
     const isKnown = this.#isKnownBeside(known);
     const report = await cleanOrphanedDirectories(
-      { places: this.#places, isKnown, release: (uid) => this.unmount(uid, signal), clock: this.#ports.clock },
+      { places: this.#places, isKnown, release: (uid) => this.#releaseOrphan(uid, signal), clock: this.#ports.clock },
       signal,
     );
+    await this.#forgetLeft();
     for (const kind of this.#ports.kinds) {
       try {
         await kind.cleanUp?.(signal);
@@ -195,6 +234,21 @@ export class PodVolumes {
     return await orphanedDirectories({ places: this.#places, isKnown: this.#isKnownBeside(known) });
   }
 
+  /** An earlier run has told it to go; nothing of it has changed since it would not. */
+  async #releaseOrphan(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const since = await this.#places.lastChange(uid);
+    if (since !== undefined && !this.#leavingSince.has(uid)) this.#leavingSince.set(uid, since);
+    await this.unmount(uid, signal);
+  }
+
+  /** Somebody else may have taken away what would not go. */
+  async #forgetLeft(): Promise<void> {
+    const there = new Set(await this.#places.uids());
+    for (const uid of this.#leavingSince.keys()) {
+      if (!there.has(uid) && !this.#releases.has(uid)) this.#leavingSince.delete(uid);
+    }
+  }
+
   #isKnownBeside(known: ReadonlySet<PodUid>): (uid: PodUid) => boolean {
     return (uid) => known.has(uid) || this.#entries.has(uid) || this.#releases.has(uid);
   }
@@ -211,7 +265,7 @@ export class PodVolumes {
     return {
       pods: this.#entries.size,
       tasks: this.#tasks.size,
-      objects: this.#contentChanges.size,
+      objects: this.#contentUpdates.size,
       running: this.#runs.size,
     };
   }
@@ -220,6 +274,7 @@ export class PodVolumes {
     const uid = uidOf(pod);
     const known = this.#entries.get(uid);
     if (known?.pod === pod) return known;
+    if (known === undefined) this.#leavingSince.delete(uid);
     const entry = known ?? new PodEntry(uid, pod);
     this.#entries.set(uid, entry);
     // Once for all of them: a pod may have thousands of volumes, and as many labels and annotations.
@@ -253,7 +308,7 @@ export class PodVolumes {
       pollMs: objects?.pollMs,
       wake: (task) => this.#runs.wake(task.key),
       onState: (task) => this.#stateChanged(entry, task),
-      onNeeds: (task, before) => this.#contentChanges.needsChanged(task, before),
+      onNeeds: (task, before) => this.#contentUpdates.needsChanged(task, before),
       checkExclusive: (task, source) => this.#checkExclusive(task, source),
       onContent: (event) => onContent?.(event),
       onMount: (mount) => onMount?.(mount),
@@ -301,12 +356,13 @@ export class PodVolumes {
     for (const task of tasks) task.end();
     await allEnded(tasks.map((task) => this.#inProgress.get(task.key)));
     for (const task of tasks) {
-      this.#contentChanges.forget(task);
+      this.#contentUpdates.forget(task);
       this.#tasks.delete(task.key);
     }
     this.#entries.delete(uid);
     entry?.changed();
     await releaseVolumes(uid, this.#places, this.#ports, signal);
+    this.#leavingSince.delete(uid);
   }
 
   async #prepareSubPath(request: SubPathRequest): Promise<string> {

@@ -2,12 +2,18 @@ import { readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
 import { aFewAtOnce, explain, hasCode, ifThere, isMissing, mapAtMost } from "../../../ground/base/index.ts";
-import type { PodUid } from "../../../ground/model/index.ts";
+import type { PodLedger, PodUid } from "../../../ground/model/index.ts";
 import type { VolumeFiles } from "../apart/volume-files.ts";
-import type { VolumeKind } from "../kinds/kind.ts";
+import { ownerOf, type VolumeKind } from "../kinds/kind.ts";
 import { cleanSubPaths } from "../mounting/sub-path-cleanup.ts";
 import type { FoundVolume, PodPlaces } from "./places.ts";
 import { VolumeError } from "./volume-error.ts";
+
+export interface ReleasePorts {
+  readonly kinds: readonly VolumeKind[];
+  readonly files: VolumeFiles;
+  readonly ledger: PodLedger;
+}
 
 /**
  * Takes away every volume of a pod that is found on disk, whether this run of the agent made it or an earlier one:
@@ -16,7 +22,7 @@ import { VolumeError } from "./volume-error.ts";
 export async function releaseVolumes(
   uid: PodUid,
   places: PodPlaces,
-  { kinds, files }: { readonly kinds: readonly VolumeKind[]; readonly files: VolumeFiles },
+  { kinds, files, ledger }: ReleasePorts,
   signal: AbortSignal,
 ): Promise<void> {
   const problems = new Map<string, string>();
@@ -28,6 +34,11 @@ export async function releaseVolumes(
       problems.set(name, explain(error));
     }
   };
+  let wasBlocked = false;
+  const waitsFor = (name: string, text: string): void => {
+    wasBlocked = true;
+    ledger.block(uid, { reason: "UnmountingVolumes", message: `volumes are being unmounted: ${name} (${text})` });
+  };
   const subPaths = places.subPaths(uid);
   // Also those of host paths, which have no directory of their own below the pod's.
   await mapAtMost(aFewAtOnce, await ifThere(readdir(subPaths), []), (name) =>
@@ -36,9 +47,10 @@ export async function releaseVolumes(
   await mapAtMost(aFewAtOnce, await places.found(uid), (found) =>
     attempt(found.specName, async () => {
       if (problems.has(found.specName)) return;
-      await tearDown(found, kinds, signal);
+      await tearDown(found, kinds, signal, (text) => waitsFor(found.specName, text));
     }),
   );
+  if (wasBlocked) ledger.block(uid, undefined);
   if (problems.size > 0) {
     const names = [...problems.keys()].sort().join(" ");
     const message = `mounted volumes=[${names}]: ${[...problems.values()].join("; ")}`;
@@ -49,10 +61,15 @@ export async function releaseVolumes(
   await removeTree(places.markers(uid));
 }
 
-async function tearDown(found: FoundVolume, kinds: readonly VolumeKind[], signal: AbortSignal): Promise<void> {
-  const kind = kinds.find(({ plugin }) => plugin === found.plugin);
+async function tearDown(
+  found: FoundVolume,
+  kinds: readonly VolumeKind[],
+  signal: AbortSignal,
+  progress: (text: string) => void,
+): Promise<void> {
+  const kind = ownerOf(kinds, found.plugin);
   if (kind !== undefined) {
-    await kind.tearDown(found, signal);
+    await kind.tearDown(found, signal, progress);
     return;
   }
   // Whoever made it knows how to take it away; an empty directory is no loss.

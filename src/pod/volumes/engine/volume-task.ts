@@ -41,6 +41,26 @@ export interface TaskPorts {
   readonly onMount: (mount: MountReport) => void;
 }
 
+/** What kind of volume it is, and where its things lie. */
+export function identifyVolume(
+  { uid, name }: Pick<VolumeTask, "uid" | "name">,
+  source: VolumeSource,
+  { kinds, places }: Pick<TaskPorts, "kinds" | "places">,
+  known?: VolumeKind,
+): { readonly kind: VolumeKind; readonly plugin: string; readonly place: VolumePlace } {
+  const kind = known ?? kinds.find((candidate) => candidate.matches(source));
+  if (kind === undefined) {
+    throw new UnresolvedVolumeError(
+      `failed to get Plugin from volumeSpec for volume "${name}" err=no volume plugin matched`,
+    );
+  }
+  const plugin = kind.pluginOf?.(source) ?? kind.plugin;
+  const isClaim = source.type === "claim";
+  const specName = isClaim ? (source.persistent.metadata?.name ?? "") : name;
+  const form = isClaim && source.persistent.spec?.volumeMode === "Block" ? "block" : "filesystem";
+  return { kind, plugin, place: places.place(uid, plugin, specName, form) };
+}
+
 /** How a try to make a volume went, for metrics. */
 export interface MountReport {
   readonly plugin: string;
@@ -60,12 +80,15 @@ export class VolumeTask {
   #used: ContainerVolume;
   #state: VolumeState = { step: "waiting" };
   #kind: VolumeKind | undefined;
+  #plugin: string | undefined;
   #source: VolumeSource | undefined;
   #place: VolumePlace | undefined;
   #needs: readonly Need[] = [];
   #failures = 0;
   #timer: Timer | undefined;
   #changedAt: number | undefined;
+  /** Of the object that the files are made from. */
+  #version: string | undefined;
   readonly #looks: PacedLooks<VolumeUsage | undefined>;
 
   constructor(pod: IdentifiedPod, used: ContainerVolume, ports: TaskPorts) {
@@ -90,8 +113,12 @@ export class VolumeTask {
     return this.#source;
   }
 
+  get version(): string | undefined {
+    return this.#version;
+  }
+
   get plugin(): string | undefined {
-    return this.#kind?.plugin;
+    return this.#plugin;
   }
 
   get place(): VolumePlace | undefined {
@@ -159,37 +186,48 @@ export class VolumeTask {
     this.#changedAt = undefined;
     const startedAt = clock.monotonic();
     const report = (failed: boolean): void => {
-      if (!isFirst || this.#kind === undefined || this.#place === undefined) return;
-      const { plugin } = this.#kind;
-      this.#ports.onMount({ plugin, form: this.#place.form, durationMs: clock.monotonic() - startedAt, failed });
+      if (!isFirst || this.#plugin === undefined || this.#place === undefined) return;
+      this.#ports.onMount({
+        plugin: this.#plugin,
+        form: this.#place.form,
+        durationMs: clock.monotonic() - startedAt,
+        failed,
+      });
     };
     const span = isFirst ? ledger.begin(this.uid, "volumes", this.name) : undefined;
     if (isFirst) this.#become({ step: "mounting", since: clock.now(), doing: "" });
     let againAt: number | undefined;
+    let version: string | undefined;
     try {
       const { kind, wanted } = await this.#identify(signal);
-      const result = await kind.setUp(
-        wanted,
-        {
-          isFirst,
-          progress: (doing) => {
-            if (this.#state.step === "mounting") this.#become({ ...this.#state, doing });
+      const setUp = () =>
+        kind.setUp(
+          wanted,
+          {
+            isFirst,
+            progress: (doing) => {
+              if (this.#state.step === "mounting") this.#become({ ...this.#state, doing });
+            },
+            madeFrom: (read) => {
+              version = read;
+            },
+            againAt: (time) => {
+              againAt = Math.min(againAt ?? time, time);
+            },
           },
-          againAt: (time) => {
-            againAt = Math.min(againAt ?? time, time);
-          },
-        },
-        signal,
-      );
+          signal,
+        );
+      const result = await (span === undefined ? setUp() : span.within(setUp));
       signal.throwIfAborted();
       span?.end();
       report(false);
       this.#failures = 0;
+      this.#version = version;
       const pollAt = this.#nextPoll();
       this.#wakeAt(againAt === undefined ? pollAt : Math.min(againAt, pollAt ?? againAt));
       this.#become({ step: "mounted", result: withGroup(result, wanted.source) });
       if (changedAt !== undefined && result.content === "written") {
-        this.#ports.onContent({ plugin: kind.plugin, delayMs: clock.monotonic() - changedAt });
+        this.#ports.onContent({ plugin: this.#plugin ?? kind.plugin, delayMs: clock.monotonic() - changedAt });
       }
     } catch (error) {
       if (isAbort(error, signal) || signal.aborted) {
@@ -207,24 +245,16 @@ export class VolumeTask {
   async #identify(signal: AbortSignal): Promise<{ readonly kind: VolumeKind; readonly wanted: WantedVolume }> {
     const { kinds, claims, places } = this.#ports;
     const source = await this.#resolve(signal);
-    const kind = this.#kind ?? kinds.find((candidate) => candidate.matches(source));
-    if (kind === undefined) {
-      throw new UnresolvedVolumeError(
-        `failed to get Plugin from volumeSpec for volume "${this.name}" err=no volume plugin matched`,
-      );
-    }
+    const { kind, plugin, place } = identifyVolume(this, source, { kinds, places }, this.#kind);
     this.#kind = kind;
-    const isClaim = source.type === "claim";
-    const specName = isClaim ? (source.persistent.metadata?.name ?? "") : this.name;
-    const form = isClaim && source.persistent.spec?.volumeMode === "Block" ? "block" : "filesystem";
-    const place = places.place(this.uid, kind.plugin, specName, form);
+    this.#plugin = plugin;
     this.#place = place;
     this.#source = source;
     const wanted: WantedVolume = { ...place, pod: this.#pod, name: this.name, source };
     const before = this.#needs;
     this.#needs = kind.needs?.(wanted) ?? [];
     this.#ports.onNeeds(this, before);
-    if (isClaim) {
+    if (source.type === "claim") {
       checkNodeAffinity(source.persistent, claims?.node());
       if (kind.takesMountOptions !== true && mountOptionsOf(source.persistent).length > 0) {
         throw new StepError("MountOptionSupport check", "mount options are not supported for this volume type");

@@ -1,9 +1,9 @@
 import { downwardContent } from "../content/sources.ts";
+import { type ContentKindPorts, type ContentKindSpec, contentKind, requiredMode } from "./content-kind.ts";
 import type { VolumeKind } from "./kind.ts";
-import { type LiveContentPorts, type LiveContentSpec, liveContentKind, requiredMode } from "./live-content.ts";
 
-export function downwardApiKind(ports: LiveContentPorts): VolumeKind {
-  const spec: LiveContentSpec = {
+export function downwardApiKind(ports: ContentKindPorts): VolumeKind {
+  const spec: ContentKindSpec = {
     plugin: "kubernetes.io/downward-api",
     handles: ({ downwardAPI }) => downwardAPI !== undefined,
     medium: "memory",
@@ -17,5 +17,5 @@ export function downwardApiKind(ports: LiveContentPorts): VolumeKind {
       );
     },
   };
-  return liveContentKind(spec, ports);
+  return contentKind(spec, ports);
 }

@@ -23,7 +23,7 @@ export async function giveToPodGroup(
     readonly path: string;
     readonly readOnly: boolean;
     /** Undefined: as the pod says. */
-    readonly policy?: "Always" | undefined;
+    readonly policy?: "Always" | "OnRootMismatch" | undefined;
     /** A directory that we have made ourselves; what else may be anywhere, and never answer. */
     readonly isOurs?: boolean;
   },

@@ -38,6 +38,15 @@ async function setUp(path: string, type?: string) {
   );
 }
 
+function foresee(path: string, type: string) {
+  const volume = { name: "v", hostPath: { path, type } };
+  const pod = podWithVolumes([volume]);
+  const place = { uid: uidOf(pod), specName: "v", form: "filesystem", directory: "", markers: "" } as const;
+  const kind = hostPathKind({ files: new VolumeFiles({ clock: systemClock, rootDir: "/" }) });
+  const wanted = { ...place, pod, name: "v", source: { type: "inline", volume } } as const;
+  return kind.foresee?.(wanted, new AbortController().signal) ?? Promise.reject(new Error("it can't tell"));
+}
+
 const good = "good";
 for (const [type, thing, expected] of [
   ["", "absent", good],
@@ -106,3 +115,22 @@ test("attack: a link that leads nowhere yet does not get a file created at its e
   await assert.rejects(setUp(join(directory, "trap"), "DirectoryOrCreate"), /is not a directory|ENOENT/);
   await assert.rejects(stat(victim), { code: "ENOENT" });
 });
+
+for (const [type, thing, expected] of [
+  ["", "dir", "from"],
+  ["", "absent", "it is not there; what the runtime makes of that is its own"],
+  ["Directory", "dir", "from"],
+  ["Directory", "absent", "hostPath type check failed: PATH is not a directory"],
+  ["DirectoryOrCreate", "absent", "it would be made"],
+  ["DirectoryOrCreate", "file", "hostPath type check failed: PATH is not a directory"],
+  ["FileOrCreate", "absent", "it would be made"],
+  ["Socket", "file", "hostPath type check failed: PATH is not a socket file"],
+  ["Odd", "dir", "Odd is an invalid volume type"],
+] as const) {
+  test(`${thing} as ${type || "anything"}, foreseen`, async () => {
+    const path = join(directory, thing);
+    const foreseen = await foresee(path, type).catch((error: Error) => ({ from: "", note: error.message }));
+    assert.equal(foreseen.note ?? (foreseen.from === path ? "from" : foreseen.from), expected.replace("PATH", path));
+    await assert.rejects(stat(join(directory, "absent")), "nothing is made");
+  });
+}

@@ -47,6 +47,8 @@ export interface SetUpContext {
   readonly isFirst: boolean;
   /** Says what takes so long, for people who ask why the pod waits. */
   readonly progress: (text: string) => void;
+  /** Says which version of an object the content is made from, for people. */
+  readonly madeFrom?: (version: string | undefined) => void;
   /** Calls for another `setUp` at this time at the latest, however this one ends. */
   readonly againAt: (time: number) => void;
 }
@@ -59,24 +61,41 @@ export interface SetUpResult {
   readonly content?: "written" | "unchanged";
 }
 
+export interface ForeseenSetUp {
+  readonly from: string;
+  /** What a person should know. */
+  readonly note?: string;
+}
+
 /** One kind of volume: how it is made for a pod, and how it is taken away again. */
 export interface VolumeKind {
   /** `kubernetes.io/empty-dir`; with `~` for `/` it is a directory name, shared with the Go kubelet. */
   readonly plugin: string;
   matches(source: VolumeSource): boolean;
+  /** For a kind of many names, one of each driver: that of this volume, in place of `plugin`. */
+  pluginOf?(source: VolumeSource): string;
+  /** Whether a volume found on disk under this name is of that kind, too. */
+  owns?(plugin: string): boolean;
   /** Whether the owner of a persistent volume may add options for mount(8). */
   readonly takesMountOptions?: boolean;
   needs?(wanted: WantedVolume): readonly Need[];
+  /** Where `setUp` would take the volume from; throws what is missing as it would. Reads, and makes nothing. */
+  foresee?(wanted: WantedVolume, signal: AbortSignal): Promise<ForeseenSetUp>;
   /** Makes or renews the volume. Must cope with whatever an interrupted earlier call has left. */
   setUp(wanted: WantedVolume, context: SetUpContext, signal: AbortSignal): Promise<SetUpResult>;
-  /** Takes the volume away, from what is on disk alone. After it `place.directory` is gone, or it throws. */
-  tearDown(place: VolumePlace, signal: AbortSignal): Promise<void>;
+  /**
+   * Takes the volume away, from what is on disk alone. After it `place.directory` is gone, or it throws. `progress` says
+   * what takes so long, for people who ask why the pod does not end.
+   */
+  tearDown(place: VolumePlace, signal: AbortSignal, progress?: (text: string) => void): Promise<void>;
   /** Nothing of the pod's volumes is on disk any more. Also told of those that were wanted, but never made. */
   released?(uid: PodUid, signal: AbortSignal): Promise<void>;
   /** How full the volume is; undefined when that can't be told. Kinds without it have nothing to measure. */
   measure?(place: VolumePlace, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Told once at the start which volumes an earlier run of the agent has left. */
   restore?(places: readonly VolumePlace[]): Promise<void>;
+  /** What it has to watch for as long as the agent runs. */
+  run?(signal: AbortSignal): Promise<never>;
   /** Takes away what belongs to no pod any more. */
   cleanUp?(signal: AbortSignal): Promise<void>;
 }
@@ -109,6 +128,11 @@ export class StepError extends Error {
 /** The pod's volumes that share one object: which volume this is depends on it, so it can't even be looked for. */
 export class UnresolvedVolumeError extends Error {
   override readonly name = "UnresolvedVolumeError";
+}
+
+/** The kind that volumes under this name are of. */
+export function ownerOf(kinds: readonly VolumeKind[], plugin: string): VolumeKind | undefined {
+  return kinds.find((kind) => kind.plugin === plugin) ?? kinds.find((kind) => kind.owns?.(plugin));
 }
 
 export function pluginDirectory(plugin: string): string {

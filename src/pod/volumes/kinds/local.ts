@@ -70,7 +70,7 @@ class LocalVolumes {
       await this.#ports.files.run("bindMount", input, { path: origin, owner: wanted.uid }, signal);
       await this.#own(wanted, directory, readOnly, context, signal);
     }
-    return { volume: { type: "filesystem", hostPath: directory, readOnly, relabel: true } };
+    return { volume: { type: "filesystem", hostPath: directory, readOnly, relabel: !readOnly } };
   }
 
   /** Only the first pod may change the owner: the others find files that somebody is working with. */

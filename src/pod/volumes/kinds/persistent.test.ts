@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { bareDisk } from "../../../../test/support/bare-disk.ts";
 import { MemoryClaims } from "../../../../test/support/memory-claims.ts";
-import { goWithout } from "../../../../test/support/missing.ts";
 import { until } from "../../../../test/support/until.ts";
 import { podWithVolumes, VolumeNode, type VolumeNodeOptions } from "../../../../test/support/volume-node.ts";
 import {
@@ -293,24 +293,10 @@ test("local: neither directory nor disk, or not there", needsRoot, async () => {
   );
 });
 
-/** A disk made of a file; the test is left out where the machine has no loop devices to spare. */
-function loopDisk(t: TestContext, node: VolumeNode): string | undefined {
-  try {
-    const file = join(node.root, "disk.img");
-    execFileSync("truncate", ["-s", "16M", file]);
-    const device = execFileSync("losetup", ["--show", "-f", file], { encoding: "utf8" }).trim();
-    t.after(() => execFileSync("losetup", ["-d", device]));
-    return device;
-  } catch (error) {
-    goWithout(t, `no loop device: ${String(error)}`);
-    return undefined;
-  }
-}
-
 test("local disk: formatted once, mounted once for all pods, and let go after the last", needsRoot, async (t) => {
   const { node, claims } = await nodeWith();
   await using _ = node;
-  const device = loopDisk(t, node);
+  const device = bareDisk(t, node.root);
   if (device === undefined) return;
   claims.bind("c", { local: { path: device } });
   const [a, b] = [podWithVolumes([claimed("c")]), podWithVolumes([claimed("c")])];
@@ -340,7 +326,7 @@ test("local disk: formatted once, mounted once for all pods, and let go after th
 test("block mode: the device under a name of the pod, held open, read-only where asked", needsRoot, async (t) => {
   const { node, claims } = await nodeWith();
   await using _ = node;
-  const device = loopDisk(t, node);
+  const device = bareDisk(t, node.root);
   if (device === undefined) return;
   claims.bind("c", { local: { path: device }, volumeMode: "Block" });
   const spec = { containers: [{ name: "main", image: "x", volumeDevices: [{ name: "v", devicePath: "/dev/x" }] }] };

@@ -5,13 +5,13 @@ import { commonUser } from "../content/pod-user.ts";
 import { configMapContent, downwardContent, secretContent, together } from "../content/sources.ts";
 import { trustAnchors } from "../objects/trust-bundles.ts";
 import { readConfigMap } from "./config-map.ts";
+import { type ContentKindPorts, type ContentKindSpec, contentKind, requiredMode } from "./content-kind.ts";
 import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
-import { type LiveContentPorts, type LiveContentSpec, liveContentKind, requiredMode } from "./live-content.ts";
 import { readSecret } from "./secret.ts";
 
 /** Several sources in one volume; of two that give the same path the later wins. */
-export function projectedKind(ports: LiveContentPorts): VolumeKind {
-  const spec: LiveContentSpec = {
+export function projectedKind(ports: ContentKindPorts): VolumeKind {
+  const spec: ContentKindSpec = {
     plugin: "kubernetes.io/projected",
     handles: ({ projected }) => projected !== undefined,
     medium: "memory",
@@ -34,9 +34,16 @@ export function projectedKind(ports: LiveContentPorts): VolumeKind {
       if (problems.length > 0) throw new ContentError(together(problems));
       return files;
     },
+    lookable: (volume) => {
+      const { sources = [], ...others } = volume.projected ?? {};
+      const lookable = sources.filter(({ serviceAccountToken }) => serviceAccountToken === undefined);
+      if (lookable.length === sources.length) return { volume };
+      const note = "a token of its service account comes with it, for which nobody asks before";
+      return { volume: { ...volume, projected: { ...others, sources: lookable } }, note };
+    },
     onRemoved: (uid) => ports.tokens.forgetPod(uid),
   };
-  return liveContentKind(spec, ports);
+  return contentKind(spec, ports);
 }
 
 function needsOf({ configMap, secret, clusterTrustBundle }: VolumeProjection, namespace: string): readonly Need[] {
@@ -51,7 +58,7 @@ interface Projection {
   readonly wanted: WantedVolume;
   readonly mode: number;
   readonly context: SetUpContext;
-  readonly ports: LiveContentPorts;
+  readonly ports: ContentKindPorts;
 }
 
 async function projectionContent(

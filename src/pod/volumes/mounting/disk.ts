@@ -32,7 +32,7 @@ export async function formatAndMount(
 }
 
 /** The file system on a disk; empty when there is nothing at all. */
-async function contentOf(device: string, run: RunTool, signal: AbortSignal): Promise<string> {
+export async function contentOf(device: string, run: RunTool, signal: AbortSignal): Promise<string> {
   let output: string;
   try {
     output = await run("blkid", ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device], signal);

@@ -21,16 +21,31 @@ const typeRules: Readonly<Record<string, TypeRule>> = table({
 /** What must be there according to the type, which may have it made. */
 export async function checkHostPath(path: string, type: string): Promise<void> {
   if (type === "") return;
+  const rule = ruleOf(type);
+  if ((await foreseeHostPath(path, type)) === "there" || rule.create === undefined) return;
+  await rule.create(path);
+  check(path, rule, await ifThere(stat(path)));
+}
+
+/** What the check would come to. Throws as it would, and makes nothing. Missing: nothing was to be checked. */
+export async function foreseeHostPath(path: string, type: string): Promise<"there" | "to be made" | "missing"> {
+  const found = await ifThere(stat(path));
+  if (type === "") return found === undefined ? "missing" : "there";
+  const rule = ruleOf(type);
+  if (found === undefined && rule.create !== undefined) return "to be made";
+  check(path, rule, found);
+  return "there";
+}
+
+function ruleOf(type: string): TypeRule {
   const rule = typeRules[type];
   if (rule === undefined) throw new Error(`${type} is an invalid volume type`);
-  let found = await ifThere(stat(path));
-  if (found === undefined && rule.create !== undefined) {
-    await rule.create(path);
-    found = await ifThere(stat(path));
-  }
-  if (found === undefined || !rule.matches(found)) {
-    throw new Error(`hostPath type check failed: ${path} is not a ${rule.noun}`);
-  }
+  return rule;
+}
+
+function check(path: string, rule: TypeRule, found: Stats | undefined): void {
+  if (found !== undefined && rule.matches(found)) return;
+  throw new Error(`hostPath type check failed: ${path} is not a ${rule.noun}`);
 }
 
 async function createDirectory(path: string): Promise<void> {

@@ -131,7 +131,7 @@ function directoriesAbove(points: readonly string[]): ReadonlySet<string> {
 }
 
 /** Only the way there is looked at: what is mounted at its end may not answer. */
-async function realPathOf(path: string): Promise<string | undefined> {
+export async function realPathOf(path: string): Promise<string | undefined> {
   const parent = await ifThere(realpath(dirname(path)));
   return parent && join(parent, basename(path));
 }

@@ -76,3 +76,9 @@ test("each certificate once, in an order that is the same for a pod and differs 
   }
   assert.ok(orders.size > 1);
 });
+
+test("beginnings without an end are no certificates, however many there are", () => {
+  // To look for an end from each of them anew would take minutes.
+  const beginnings = "-----BEGIN CERTIFICATE-----\n".repeat(40_000);
+  assert.equal(trustAnchors({ path: "p", name: "odd" }, [bundle("odd", beginnings)], "pod"), "");
+});

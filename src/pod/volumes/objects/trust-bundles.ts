@@ -58,8 +58,19 @@ function chosen(
   return found;
 }
 
+const blockBegin = "-----BEGIN CERTIFICATE-----";
+const blockEnd = "-----END CERTIFICATE-----";
+
 /** PEM blocks of certificates in one spelling, so that the same certificate is recognised in two bundles. */
 function certificatesIn(pem: string): readonly string[] {
-  const found = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  return found.map((block) => new X509Certificate(block).toString());
+  const found: string[] = [];
+  // Step by step: a pattern would look for the end anew from every beginning that has none.
+  for (let begin = pem.indexOf(blockBegin); begin >= 0; ) {
+    const end = pem.indexOf(blockEnd, begin);
+    if (end < 0) break;
+    const after = end + blockEnd.length;
+    found.push(new X509Certificate(pem.slice(begin, after)).toString());
+    begin = pem.indexOf(blockBegin, after);
+  }
+  return found;
 }

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { podWithVolumes, VolumeNode } from "../../../../test/support/volume-node.ts";
 import { countFiles, HeldDirectory, removeTree, type TreeVisitor, walkTree } from "../../../connections/host/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
-import { giveToGroup } from "../content/give-to-group.ts";
+import { giveToGroup } from "../content/fs-group-ownership.ts";
 
 let directory: string;
 before(async () => {

@@ -3,7 +3,7 @@ import { chmod, lchown, lstat, mkdir, mkdtemp, rm, symlink, unlink, writeFile } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { giveToGroup } from "./give-to-group.ts";
+import { giveToGroup } from "./fs-group-ownership.ts";
 
 let directory: string;
 let roots = 0;

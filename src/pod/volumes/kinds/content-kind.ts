@@ -17,7 +17,7 @@ import type { Need, SetUpContext, VolumeKind, WantedVolume } from "./kind.ts";
 import { nestedMountPoints } from "./nested-mount-points.ts";
 import { isScratchReady, makeScratch, markScratchReady, removeScratch, type ScratchMedium } from "./scratch.ts";
 
-export interface LiveContentPorts extends NodeMemory {
+export interface ContentKindPorts extends NodeMemory {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: () => number;
@@ -32,7 +32,7 @@ export interface LiveContentPorts extends NodeMemory {
   readonly files: VolumeFiles;
 }
 
-export interface LiveContentSpec {
+export interface ContentKindSpec {
   readonly plugin: string;
   readonly handles: (volume: Volume) => boolean;
   /** Secrets must not reach a disk; config maps may, and are counted as the pod's storage there. */
@@ -40,16 +40,27 @@ export interface LiveContentSpec {
   needs(wanted: WantedVolume, volume: Volume): readonly Need[];
   content(wanted: WantedVolume, volume: Volume, context: SetUpContext, signal: AbortSignal): Promise<Content>;
   onRemoved?(uid: string): void;
+  /** The volume without what must not be asked for only to look, and what that is. */
+  readonly lookable?: (volume: Volume) => { readonly volume: Volume; readonly note?: string };
 }
 
 /** Volumes whose files are made from API objects or the pod itself, and follow their changes. */
-export function liveContentKind(spec: LiveContentSpec, ports: LiveContentPorts): VolumeKind {
+export function contentKind(spec: ContentKindSpec, ports: ContentKindPorts): VolumeKind {
   /** By directory: what this run of the agent has written there last. */
   const written = new Map<string, string>();
   return {
     plugin: spec.plugin,
     matches: (source) => source.type === "inline" && spec.handles(source.volume),
     needs: (wanted) => spec.needs(wanted, inline(wanted)),
+    async foresee(wanted, signal) {
+      const { volume, note } = spec.lookable?.(inline(wanted)) ?? { volume: inline(wanted) };
+      const content = await spec.content(wanted, volume, justLooking, signal);
+      const objects = spec
+        .needs(wanted, volume)
+        .map((need) => ("name" in need ? `${need.kind} ${need.name}` : need.kind));
+      const from = `${objects.length === 0 ? "the pod itself" : objects.join(", ")}: ${content.size} files`;
+      return note === undefined ? { from } : { from, note };
+    },
     async setUp(wanted, context, signal) {
       const { directory } = wanted;
       // Read first: a volume whose objects are missing leaves nothing behind.
@@ -101,7 +112,7 @@ export function liveContentKind(spec: LiveContentSpec, ports: LiveContentPorts):
   };
 }
 
-export function objectsOf({ objects }: Pick<LiveContentPorts, "objects">): Objects {
+export function objectsOf({ objects }: Pick<ContentKindPorts, "objects">): Objects {
   if (objects !== undefined) return objects;
   throw new ObjectReadError("not supported due to running kubelet in standalone mode");
 }
@@ -110,6 +121,8 @@ export function requiredMode(mode: number | undefined): number {
   if (mode === undefined) throw new Error("no defaultMode used, not even the default value for it");
   return mode;
 }
+
+const justLooking: SetUpContext = { isFirst: true, progress() {}, againAt() {} };
 
 function digestOf(content: Content): string {
   const hash = createHash("sha256");

@@ -1,11 +1,22 @@
-import type { CSIDriver, Node } from "../../../ground/model/index.ts";
+import type { Node } from "../../../ground/model/index.ts";
 import { StepError } from "../kinds/kind.ts";
-import type { CsiPorts } from "./ports.ts";
+
+export interface VolumesInUsePorts {
+  /** The list has changed, and the cluster waits to hear of it. */
+  readonly onInUse: () => void;
+  /** Where the volume is attached by the node's status, after we have reported it in use; undefined: it is not. */
+  readonly attachedAt: (uniqueName: string, signal: AbortSignal) => Promise<Attachment | undefined>;
+}
+
+export interface Attachment {
+  /** As whoever attached it says; may be empty. */
+  readonly devicePath: string;
+}
 
 /**
  * The Node's `volumesInUse`: volumes that are attached or have to be, and that the cluster must not detach. One enters
- * the list when a pod wants it and its driver has volumes attached (`want`), or when an earlier run of the agent has
- * left it attached (`restore`); it leaves when it is no longer staged here (`unstaged`).
+ * the list when a pod wants it (`want`), or when an earlier run of the agent has left it attached (`restore`); it leaves
+ * when nothing of it is mounted here any more (`unstaged`).
  */
 export class VolumesInUse {
   readonly #names = new Set<string>();
@@ -20,28 +31,24 @@ export class VolumesInUse {
   }
 
   /** The cluster attaches the volume when it sees it in use here; until then there is nothing to do but wait. */
-  async want(uniqueName: string, driver: CSIDriver | undefined, signal: AbortSignal): Promise<void> {
-    if (driver?.spec.attachRequired === false) return;
+  async want(uniqueName: string, signal: AbortSignal): Promise<Attachment> {
     if (!this.#names.has(uniqueName)) {
       this.#names.add(uniqueName);
       this.#ports.onInUse();
     }
-    if (await this.#ports.cluster.isAttached(uniqueName, signal)) return;
+    const attachment = await this.#ports.attachedAt(uniqueName, signal);
+    if (attachment !== undefined) return attachment;
     throw new StepError("VerifyControllerAttachedVolume", "Volume not attached according to node status");
   }
 
-  /** One that the cluster has heard of before; `attachment` is "" when it was never attached. */
-  restore(uniqueName: string, attachment: string): void {
-    if (attachment !== "") this.#names.add(uniqueName);
+  /** One that the cluster has heard of before. */
+  restore(uniqueName: string): void {
+    this.#names.add(uniqueName);
   }
 
   unstaged(uniqueName: string): void {
     if (this.#names.delete(uniqueName)) this.#ports.onInUse();
   }
-}
-
-interface VolumesInUsePorts extends Pick<CsiPorts, "onInUse"> {
-  readonly cluster: Pick<CsiPorts["cluster"], "isAttached">;
 }
 
 /** What volumes wait for in the Node: when it differs, they may try again. */
@@ -51,7 +58,8 @@ export function attachmentsOf(node: Node | undefined): string {
 }
 
 /** One that is attached, but not yet known to be in use here, may be on its way to another node. */
-export function listsAttached(node: Node | undefined, uniqueName: string): boolean {
+export function attachmentIn(node: Node | undefined, uniqueName: string): Attachment | undefined {
   const { volumesAttached = [], volumesInUse = [] } = node?.status ?? {};
-  return volumesInUse.includes(uniqueName) && volumesAttached.some(({ name }) => name === uniqueName);
+  if (!volumesInUse.includes(uniqueName)) return undefined;
+  return volumesAttached.find(({ name }) => name === uniqueName);
 }

@@ -14,7 +14,7 @@ const trustBundlesKey = "trustbundles";
  * From a changed config map, secret or trust bundle to the volumes that are made of it: their tasks run again and write
  * what is new. An object is watched while a task needs it.
  */
-export class ContentChanges {
+export class ContentUpdates {
   readonly #sources: ContentSources;
   readonly #users = new Map<string, Set<VolumeTask>>();
 

@@ -10,11 +10,9 @@ import {
   type ResourceAmounts,
   type Taint,
 } from "../../ground/model/index.ts";
-import type { AdmissionHandler, AdmissionVerdict } from "./admission.ts";
+import { type AdmissionHandler, type AdmissionVerdict, admitted } from "./admission.ts";
 import { type Lack, lackingResources, unitsOf } from "./lacking-resources.ts";
 import { makeRoom } from "./preemption-choice.ts";
-
-const admitted: AdmissionVerdict = { type: "admitted" };
 
 /** The Node by which pods are judged. */
 export interface JudgingNode {
@@ -35,9 +33,7 @@ export function nodeFitHandler(ports: NodeFitPorts): AdmissionHandler {
   return (pod, others) => {
     const known = ports.node();
     if (known === undefined && asksForNode(pod)) return { type: "undecided", waitsFor: "the Node" };
-    const rivals = others.filter(
-      (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
-    );
+    const rivals = rivalsOf(pod, others);
     const misfit = affinityVerdict(pod, known?.node) ?? taintVerdict(pod, known?.node.spec?.taints ?? []);
     if (misfit !== undefined && known?.isConfirmed === false) {
       // Refused is refused for good, and labels and taints may have changed since.
@@ -50,6 +46,11 @@ export function nodeFitHandler(ports: NodeFitPorts): AdmissionHandler {
     // Making room is of no use to a pod that does not belong here.
     return misfit ?? makeRoom(pod, rivals, lacks);
   };
+}
+
+/** Who is counted beside the pod. */
+export function rivalsOf(pod: IdentifiedPod, others: readonly IdentifiedPod[]): readonly IdentifiedPod[] {
+  return others.filter((other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase));
 }
 
 /** Whether the Node's labels or taints can make a difference. */

@@ -26,7 +26,7 @@ for (const [what, later, taken] of [
 ] as const satisfies readonly (readonly [string, AdmissionHandler, readonly string[]])[]) {
   test(`a pod that is ${what} afterwards`, () => {
     const { done, handler } = giver();
-    assert.deepEqual(new Admission([handler, later]).admit(testPod(), []), later());
+    assert.deepEqual(new Admission({ handler, later }).admit(testPod(), []), later());
     assert.deepEqual(done, taken);
   });
 }
@@ -36,7 +36,7 @@ test("a handler that fails leaves nothing given", () => {
   const fails: AdmissionHandler = () => {
     throw new Error("a defect");
   };
-  assert.throws(() => new Admission([handler, fails]).admit(testPod(), []), /a defect/);
+  assert.throws(() => new Admission({ handler, fails }).admit(testPod(), []), /a defect/);
   assert.deepEqual(done, ["given", "taken back"]);
 });
 
@@ -44,7 +44,7 @@ test("what can't be given is the reason that users see", () => {
   const handler = placementHandler({
     give: () => ({ type: "refused", reason: "TopologyAffinityError", message: "Resources cannot be allocated" }),
   });
-  assert.deepEqual(new Admission([handler]).admit(testPod(), []), {
+  assert.deepEqual(new Admission({ handler }).admit(testPod(), []), {
     type: "rejected",
     reason: "TopologyAffinityError",
     message: "Resources cannot be allocated",

@@ -1,10 +1,12 @@
+import { messageOf } from "../../ground/base/index.ts";
 import type { IdentifiedPod, RejectionReason } from "../../ground/model/index.ts";
 
 /** Whether this node takes a pod. The first handler that refuses, or can't tell yet, decides. */
 export class Admission {
-  readonly #handlers: readonly AdmissionHandler[];
+  readonly #handlers: Readonly<Record<string, AdmissionHandler>>;
 
-  constructor(handlers: readonly AdmissionHandler[]) {
+  /** In the order in which they are asked; people are told their names. */
+  constructor(handlers: Readonly<Record<string, AdmissionHandler>>) {
     this.#handlers = handlers;
   }
 
@@ -13,7 +15,7 @@ export class Admission {
     const given: (() => void)[] = [];
     let isTaken = false;
     try {
-      for (const handler of this.#handlers) {
+      for (const handler of Object.values(this.#handlers)) {
         const verdict = handler(pod, others);
         if (verdict.type !== "admitted") return verdict;
         preempts = verdict.preempts ?? preempts;
@@ -26,6 +28,41 @@ export class Admission {
     }
     return preempts === undefined ? { type: "admitted" } : { type: "admitted", preempts };
   }
+
+  /** The verdict, and all that is said against the pod, of which the first decides. For handlers that are on trial. */
+  judge(pod: IdentifiedPod, others: readonly IdentifiedPod[]): Judged {
+    const verdict = verdictOr(() => this.admit(pod, others));
+    if (verdict.type === "admitted") return { verdict, objections: [] };
+    const objections = Object.entries(this.#handlers).flatMap(([handler, ask]): readonly Objection[] => {
+      const said = verdictOr(() => ask(pod, others));
+      return said.type === "admitted" ? [] : [{ handler, verdict: said }];
+    });
+    return { verdict, objections };
+  }
+}
+
+/** A pod so odd that a handler can't cope with it is refused. */
+export function verdictOr(
+  decide: () => AdmissionVerdict,
+  onDefect: (error: unknown) => void = () => {},
+): AdmissionVerdict {
+  try {
+    return decide();
+  } catch (error) {
+    onDefect(error);
+    return { type: "rejected", reason: "UnexpectedAdmissionError", message: messageOf(error) };
+  }
+}
+
+export interface Judged {
+  readonly verdict: AdmissionVerdict;
+  readonly objections: readonly Objection[];
+}
+
+/** What one handler says against a pod. */
+export interface Objection {
+  readonly handler: string;
+  readonly verdict: Exclude<AdmissionVerdict, { type: "admitted" }>;
 }
 
 export type AdmissionVerdict =
@@ -38,6 +75,12 @@ export type AdmissionVerdict =
   | { readonly type: "rejected"; readonly reason: RejectionReason; readonly message: string }
   /** Something that the verdict rests on is not known yet: the pod waits, and is asked about again. */
   | { readonly type: "undecided"; readonly waitsFor: string };
+
+export const admitted: AdmissionVerdict = { type: "admitted" };
+
+export function rejected(reason: RejectionReason, message: string): AdmissionVerdict {
+  return { type: "rejected", reason, message };
+}
 
 export type AdmissionHandler = (pod: IdentifiedPod, others: readonly IdentifiedPod[]) => AdmissionVerdict;
 

@@ -12,6 +12,7 @@ import {
   type Node,
 } from "../../ground/model/index.ts";
 import { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
+import { followMirrors } from "./mirror-wakes.ts";
 
 const version = (hash: string): IdentifiedPod =>
   testPod({}, { name: "web-n1", uid: hash, annotations: { [configHashAnnotation]: hash } });
@@ -35,6 +36,7 @@ class World implements AsyncDisposable {
   node: Node | undefined = { metadata: { name: "n1", uid: "node" } };
   /** Uids of versions that have not left the node. */
   leaving: string[] = [];
+  isSourceKnown = true;
   made = 0;
   /** What the API answers to the next calls, in order; nothing: it does as it is told. */
   readonly refusals: { create: (ApiError | Error)[]; delete: (ApiError | Error)[] } = { create: [], delete: [] };
@@ -46,6 +48,7 @@ class World implements AsyncDisposable {
     staticPod: () => this.wanted,
     isTerminating: (_, wanted) => this.leaving.some((uid) => uid !== wanted?.metadata.uid),
     mirrorPod: () => this.mirror,
+    isSourceKnown: () => this.isSourceKnown,
     node: () => this.node,
     client: {
       create: async (_resource: unknown, _ref: unknown, pod: IdentifiedPod) => {
@@ -219,4 +222,31 @@ test("the mirror of a removed static pod goes when the pod has", async () => {
   assert.equal(await world.wake(), "known");
   world.leaving = [];
   assert.equal(await world.wake(), undefined);
+});
+
+test("a mirror whose pod may come yet stays until its source has spoken", async () => {
+  await using world = new World();
+  world.mirror = mirrorOf(version("h1"), "known");
+  world.isSourceKnown = false;
+  assert.equal(await world.wake(), "known");
+  assert.deepEqual(world.calls, []);
+  world.isSourceKnown = true;
+  await world.clock.advance(5_000);
+  await settle(20);
+  assert.deepEqual(world.calls, ["delete known"]);
+});
+
+test("mirrors that were listed before anybody listened are looked at, too", () => {
+  const woken: string[] = [];
+  followMirrors(
+    { wake: (name) => void woken.push(name) },
+    {
+      statuses: { onChange: () => () => {} },
+      onLeft: () => {},
+      wanted: () => [],
+      apiPods: { list: () => [mirrorOf(version("h1"), "known"), testPod()], onChange: () => {}, onListed: () => {} },
+      onNode: () => {},
+    },
+  );
+  assert.deepEqual(woken, ["web-n1_default"]);
 });

@@ -46,6 +46,11 @@ export class MirrorPods {
     const isRight = mirror !== undefined && wanted !== undefined && isFaithful(mirror, wanted);
     // While an older version is still being stopped, its mirror is where people look, under the uid they know.
     if (isRight || this.#ports.isTerminating(name, wanted)) return;
+    if (mirror !== undefined && wanted === undefined && !this.#ports.isSourceKnown(mirror)) {
+      // Its pod may be among those that are not known yet.
+      this.#ports.clock.after(retryMs, () => this.#workers.wake(name));
+      return;
+    }
     if (mirror !== undefined) await this.#delete(mirror, signal);
     if (wanted !== undefined) await this.#create(wanted, signal);
   }
@@ -78,6 +83,8 @@ export interface MirrorPodPorts {
   /** Whether a static pod of this name, other than the wanted one, has not ended yet. */
   readonly isTerminating: (fullName: string, wanted: IdentifiedPod | undefined) => boolean;
   readonly mirrorPod: (fullName: string) => IdentifiedPod | undefined;
+  /** Whether the source that the mirror's pod came from has sent its pods. */
+  readonly isSourceKnown: (mirror: IdentifiedPod) => boolean;
   readonly node: () => Node | undefined;
   readonly client: Pick<KubeClient, "create" | "delete">;
 }

@@ -23,16 +23,19 @@ export function followMirrors(
   const wakeWanted = (): void => {
     for (const pod of wanted()) if (isStaticPod(pod)) mirrors.wake(fullName(pod));
   };
+  const wakeAll = (): void => {
+    for (const pod of apiPods.list()) if (isMirrorPod(pod)) mirrors.wake(fullName(pod));
+    wakeWanted();
+  };
   statuses.onChange((pod) => {
     if (isStaticPod(pod)) mirrors.wake(fullName(pod));
   });
-  ports.onLeft(() => {
-    for (const pod of apiPods.list()) if (isMirrorPod(pod)) mirrors.wake(fullName(pod));
-    wakeWanted();
-  });
+  ports.onLeft(wakeAll);
   apiPods.onChange(({ object }) => {
     if (isMirrorPod(object)) mirrors.wake(fullName(object));
   });
-  apiPods.onListed(wakeWanted);
+  apiPods.onListed(wakeAll);
   ports.onNode(wakeWanted);
+  // The API server may have answered before anybody listened: a mirror whose pod went while no agent ran would stay.
+  wakeAll();
 }

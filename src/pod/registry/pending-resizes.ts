@@ -10,7 +10,13 @@ import {
 import type { Allocations } from "../resources/index.ts";
 import { type PendingResize, resizeEvent } from "../status/index.ts";
 import type { AdmissionVerdict, Preemption } from "./admission.ts";
-import { asksForNoMore, decideResize, type InfeasibleDetail, type ResizeSettings } from "./resize-decision.ts";
+import {
+  asksForLess,
+  asksForNoMore,
+  decideResize,
+  type InfeasibleDetail,
+  type ResizeSettings,
+} from "./resize-decision.ts";
 import type { WaitingResize } from "./wanted-pods.ts";
 
 /** What made the node think again about resizes that wait. */
@@ -53,13 +59,24 @@ export class PendingResizes {
 
   /** There may be room now. Whoever is accepted is told by `carryOut`. */
   reconsider(trigger: ResizeTrigger): void {
-    const inTurn = this.#ports.arePodsKnown() ? this.#inTurn() : [];
-    for (const pod of inTurn) {
-      this.#apart(pod, () => {
-        if (this.#decide(pod, trigger)) this.#ports.carryOut(pod);
-      });
+    if (this.#ports.arePodsKnown()) {
+      // What one gives back another may wait for that had its turn before.
+      while (this.#decideInTurn(trigger)) {}
     }
     this.#keepTrying();
+  }
+
+  /** True: somebody who was accepted gives something back. */
+  #decideInTurn(trigger: ResizeTrigger): boolean {
+    const giving = this.#inTurn().filter((pod) =>
+      this.#apart(pod, () => {
+        const running = this.#ports.allocations.asRun(pod);
+        if (!this.#decide(pod, trigger)) return false;
+        this.#ports.carryOut(pod);
+        return asksForLess(running, pod);
+      }),
+    );
+    return giving.length > 0;
   }
 
   /** What can't be reckoned with is not resized, and is in nobody's way. */

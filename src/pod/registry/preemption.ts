@@ -7,7 +7,7 @@ import {
   type RecordPodEvent,
   takenOffStatus,
 } from "../../ground/model/index.ts";
-import { type PodWorkers, takeOffInTime } from "../workers/index.ts";
+import { endByNode, type PodWorkers } from "../workers/index.ts";
 import type { RegistryPorts } from "./registry.ts";
 
 const message = "Preempted in order to admit critical pod";
@@ -34,7 +34,7 @@ export function preempter(parts: {
     recordEvent(pod, { type: "Warning", reason: "Preempting", message });
     const graceSeconds = ownGraceSeconds(pod);
     const amendStatus = (status: PodStatus): PodStatus => takenOffStatus(status, decision, clock.now());
-    await takeOffInTime(pod, { graceSeconds, amendStatus }, parts, signal);
+    await endByNode(pod, { graceSeconds, amendStatus, decision }, parts, signal);
   };
   return ({ victims, resource }, then) => {
     for (const _ of victims) parts.onPreempted(resource);

@@ -15,7 +15,7 @@ import {
 } from "../../ground/model/index.ts";
 import type { Allocations } from "../resources/index.ts";
 import type { PodWorkers } from "../workers/index.ts";
-import type { Admission, AdmissionVerdict, Preemption } from "./admission.ts";
+import { type Admission, type AdmissionVerdict, type Judged, type Preemption, verdictOr } from "./admission.ts";
 import { type PendingResizePorts, PendingResizes, type ResizeTrigger } from "./pending-resizes.ts";
 import type { ResizeSettings } from "./resize-decision.ts";
 import type { Intake, WantedPods } from "./wanted-pods.ts";
@@ -41,7 +41,8 @@ export class PodRegistry {
   readonly #beyondReckoning = new Set<PodUid>();
   /** The runtime has them and no worker does: left by an earlier run of the agent, or by another one. By full name. */
   readonly #found: Map<PodUid, string | undefined>;
-  readonly #failures = new Map<PodUid, number>();
+  /** What could not be done for pods, and is owed to them. */
+  readonly #failures = new Map<PodUid, Failure>();
   readonly #resizes: PendingResizes;
 
   constructor(ports: RegistryPorts) {
@@ -91,11 +92,15 @@ export class PodRegistry {
 
   #guarded(op: PodOperation, pod: IdentifiedPod, intake: Intake): void {
     const uid = uidOf(pod);
+    const owed = this.#failures.get(uid);
+    // A pod that could not be taken is decided about with whatever comes of it next: a mere status asks for nothing, and
+    // a new version would go to its worker unasked.
+    const due = owed?.op === "ADD" && op !== "REMOVE" ? owed : { op, intake };
     try {
-      this.#handle(op, pod, intake);
+      this.#handle(due.op, pod, due.intake);
       this.#failures.delete(uid);
     } catch (error) {
-      this.#failed(op, pod, intake, error);
+      this.#failed(due, pod, error);
     }
   }
 
@@ -121,19 +126,19 @@ export class PodRegistry {
   }
 
   /** A defect of ours, or a pod so odd that a part could not cope: this pod waits, everybody else goes on. */
-  #failed(op: PodOperation, pod: IdentifiedPod, intake: Intake, error: unknown): void {
+  #failed({ op, intake }: Pick<Failure, "op" | "intake">, pod: IdentifiedPod, error: unknown): void {
     const uid = uidOf(pod);
     const { log, ledger, clock } = this.#ports;
-    const failures = (this.#failures.get(uid) ?? 0) + 1;
-    this.#failures.set(uid, failures);
-    const waitMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs);
+    const failure: Failure = { op, intake, tries: (this.#failures.get(uid)?.tries ?? 0) + 1 };
+    this.#failures.set(uid, failure);
+    const waitMs = Math.min(firstRetryMs * 2 ** (failure.tries - 1), longestRetryMs);
     const { name, namespace } = pod.metadata;
     log.error("Could not handle a change of a pod; it is tried again", error, { pod: name, namespace, op });
     const message = `handling its ${op} failed: ${messageOf(error)}`;
     ledger.block(uid, { reason: "UnexpectedError", message, nextTryAt: clock.now() + waitMs });
     clock.after(waitMs, () => {
       // Whatever came meanwhile has had its own try.
-      if (this.#failures.get(uid) !== failures) return;
+      if (this.#failures.get(uid) !== failure) return;
       const newest = this.#pods.get(uid);
       if (op === "REMOVE" || newest !== undefined) this.#guarded(op, newest ?? pod, intake);
     });
@@ -229,14 +234,43 @@ export class PodRegistry {
   }
 
   #decide(pod: IdentifiedPod, intake: Intake): void {
+    const course = this.#courseOf(pod, intake);
+    switch (course.type) {
+      case "wait":
+        this.#wait(uidOf(pod), course.waitsFor, intake);
+        break;
+      case "take":
+        this.#take(pod);
+        break;
+      case "take over":
+        this.#takeOver(pod);
+        break;
+      case "ask":
+        this.#follow(pod, this.#verdict(pod), intake);
+    }
+  }
+
+  /** Whether admission has a say, and what is done if not. */
+  #courseOf(pod: IdentifiedPod, { hold }: Intake): Course {
     const uid = uidOf(pod);
-    const { hold } = intake;
     const over = isTerminalPhase(pod.status?.phase);
-    if (hold !== undefined) this.#wait(uid, hold, intake);
-    else if (isEnding(pod) || over || this.#taken.has(uid)) this.#take(pod);
-    else if (!this.#ports.isRuntimeKnown()) this.#wait(uid, "the container runtime to say what runs already", intake);
-    else if (this.#found.has(uid)) this.#takeOver(pod);
-    else this.#follow(pod, this.#verdict(pod), intake);
+    if (hold !== undefined) return { type: "wait", waitsFor: hold };
+    if (isEnding(pod) || over || this.#taken.has(uid)) return { type: "take" };
+    if (!this.#ports.isRuntimeKnown())
+      return { type: "wait", waitsFor: "the container runtime to say what runs already" };
+    return this.#found.has(uid) ? { type: "take over" } : { type: "ask" };
+  }
+
+  /**
+   * What would be decided about the pod if its source named it now, in place of the one that is replaced. Nothing is
+   * kept of it, as long as `admission` is on trial.
+   */
+  foresee(pod: IdentifiedPod, replaced: PodUid | undefined, admission: Admission): ForeseenDecision {
+    const others = this.#active().filter((other) => uidOf(other) !== replaced);
+    if (this.#rejected.has(uidOf(pod))) return { type: "refused before", others };
+    const course = this.#courseOf(pod, said);
+    if (course.type !== "ask") return { ...course, others };
+    return { type: "judged", ...admission.judge(this.#asRun(pod), others), others };
   }
 
   #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, intake: Intake): void {
@@ -262,16 +296,14 @@ export class PodRegistry {
   }
 
   #verdict(pod: IdentifiedPod): AdmissionVerdict {
-    try {
-      return this.#ports.admission.admit(this.#ports.allocations.asRun(pod), this.#active());
-    } catch (error) {
-      const { name, namespace } = pod.metadata;
-      this.#ports.log.error("Admission of a pod failed unexpectedly; the pod is rejected", error, {
-        pod: name,
-        namespace,
-      });
-      return { type: "rejected", reason: "UnexpectedAdmissionError", message: messageOf(error) };
-    }
+    const { admission, allocations, log } = this.#ports;
+    return verdictOr(
+      () => admission.admit(allocations.asRun(pod), this.#active()),
+      (error) => {
+        const { name, namespace } = pod.metadata;
+        log.error("Admission of a pod failed unexpectedly; the pod is rejected", error, { pod: name, namespace });
+      },
+    );
   }
 
   #reject(pod: IdentifiedPod, { reason, message }: Extract<AdmissionVerdict, { type: "rejected" }>): void {
@@ -374,7 +406,27 @@ function intakeOf(pod: IdentifiedPod, provisional: Provisional | undefined): Int
   return provisional === undefined ? said : { isProvisional: true, hold: provisional.hold(uidOf(pod)) };
 }
 
+type Course =
+  | { readonly type: "wait"; readonly waitsFor: string }
+  | { readonly type: "take" | "take over" }
+  /** Admission decides. */
+  | { readonly type: "ask" };
+
+/** What would be decided about a pod beside others that hold what they were promised. */
+export type ForeseenDecision = { readonly others: readonly IdentifiedPod[] } & (
+  | Exclude<Course, { type: "ask" }>
+  /** And for good: this very pod is in its source. */
+  | { readonly type: "refused before" }
+  | ({ readonly type: "judged" } & Judged)
+);
+
 type PodOperation = PodChange["op"];
+
+interface Failure {
+  readonly op: PodOperation;
+  readonly intake: Intake;
+  readonly tries: number;
+}
 
 /** What a change asks for. No default: the compiler names each operation that is forgotten here. */
 function askedBy(op: PodOperation, { spec }: IdentifiedPod): "decision" | "sync" | "nothing" | "removal" {

@@ -93,6 +93,14 @@ export function asksForNoMore(running: IdentifiedPod, wanted: IdentifiedPod): bo
   );
 }
 
+/** Whether the pod gives something back that others may have. */
+export function asksForLess(running: IdentifiedPod, wanted: IdentifiedPod): boolean {
+  const after = podResources(wanted.spec, "with overhead").requests;
+  return [...podResources(running.spec, "with overhead").requests].some(
+    ([resource, amount]) => amount > (after.get(resource) ?? 0n),
+  );
+}
+
 function infeasibility(
   { running, wanted, changes }: { running: IdentifiedPod; wanted: IdentifiedPod; changes: Changes },
   settings: ResizeSettings,

@@ -421,28 +421,33 @@ test("a file edited into another's name keeps the pod it had", async () => {
   );
 });
 
-test("links are followed again with every check, and a link to nowhere is a bad manifest", async () => {
-  await using source = await startSource(
-    (dir) => {
-      writeFileSync(join(dir, "..one"), manifest("a"));
-      symlinkSync("..one", join(dir, "a.yaml"));
-    },
-    { checkFrequencyMs: 40 },
-  );
-  const { ears, dir } = source;
-  await delivered(ears, "a-n");
-  writeFileSync(join(dir, "..one"), manifest("a", "busybox:2"));
-  await ears.until(
-    "the target's change is seen",
-    () => ears.deliveries.at(-1)?.[0]?.spec.containers[0]?.image === "busybox:2",
-  );
-  rmSync(join(dir, "..one"));
-  await ears.until("it is reported", () => ears.reports.length > 0);
-  assert.deepEqual(ears.problemsOf(join(dir, "a.yaml")), [
-    "Cannot read the file: it is a link to something that does not exist",
-  ]);
-  assert.deepEqual(ears.pods, ["a-n"]);
-});
+for (const { age, aheadMs } of [
+  { age: "just now", aheadMs: 0 },
+  { age: "a minute ago", aheadMs: 60_000 },
+])
+  test(`links to what was written ${age} are followed with every check, and one to nowhere is a bad manifest`, async () => {
+    await using source = await startSource(
+      (dir) => {
+        writeFileSync(join(dir, "..one"), manifest("a"));
+        symlinkSync("..one", join(dir, "a.yaml"));
+      },
+      { checkFrequencyMs: 40 },
+    );
+    const { ears, dir } = source;
+    ears.aheadMs = aheadMs;
+    await delivered(ears, "a-n");
+    writeFileSync(join(dir, "..one"), manifest("a", "busybox:2"));
+    await ears.until(
+      "the target's change is seen",
+      () => ears.deliveries.at(-1)?.[0]?.spec.containers[0]?.image === "busybox:2",
+    );
+    rmSync(join(dir, "..one"));
+    await ears.until("it is reported", () => ears.reports.length > 0);
+    assert.deepEqual(ears.problemsOf(join(dir, "a.yaml")), [
+      "Cannot read the file: it is a link to something that does not exist",
+    ]);
+    assert.deepEqual(ears.pods, ["a-n"]);
+  });
 
 for (const { name, bytes, wanted } of [
   { name: "not UTF-8", bytes: Buffer.from([0xff, 0xfe, 0x00]), wanted: "The manifest is not UTF-8 text" },

@@ -1,12 +1,13 @@
-import { basename, dirname } from "node:path";
-import { aFewAtOnce, mapAtMost, messageOf, Pause } from "../../ground/base/index.ts";
+import { basename, dirname, join } from "node:path";
+import { aFewAtOnce, isShortage, mapAtMost, messageOf, Pause } from "../../ground/base/index.ts";
 import type { IdentifiedPod, Problem } from "../../ground/model/index.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
+import { type ForeseenManifest, foreseeManifest } from "./foreseen-manifest.ts";
 import { LastGoodManifests } from "./last-good-manifests.ts";
 import type { StaticPodSettings } from "./make-static-pod.ts";
 import { isBroken, type ManifestFile, type ManifestFileReader, readManifestFiles } from "./manifest-file.ts";
 import { listManifests, type ManifestListing, stampOf } from "./manifest-listing.ts";
-import { resolveConflicts } from "./name-conflicts.ts";
+import { type Candidate, resolveConflicts } from "./name-conflicts.ts";
 import type { SourcePorts } from "./ports.ts";
 import { ProblemReports } from "./problem-reports.ts";
 import type { StaticPodAdoption } from "./static-pod-adoption.ts";
@@ -14,7 +15,7 @@ import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 export interface FileSourceSettings extends StaticPodSettings {
   /** A directory with one pod per file, or one file. */
   readonly path: string;
-  /** How often everything is read again, in case the kernel's notices got lost or do not exist (network mounts). */
+  /** How often everything is looked at again, in case the kernel's notices got lost or do not exist (network mounts). */
   readonly checkFrequencyMs: number;
   /** Where the last good version of each manifest is kept. */
   readonly lastGoodDirectory: string;
@@ -25,6 +26,7 @@ export interface FileSourceSettings extends StaticPodSettings {
 // An editor that saves by renaming leaves a moment in which the file is not there.
 const absenceMs = 20;
 const firstWatchRetryMs = 1000;
+const shortageMs = 1000;
 const longestWatchRetryMs = 20_000;
 
 /**
@@ -82,7 +84,14 @@ export class FileSource {
         const changed = this.#changed;
         this.#changed = new Set();
         await this.#forget(watch.removed(), signal);
-        await this.#scan((path) => isCheckDue || changed.has(basename(path)), signal);
+        const mustRead = (file: ManifestFile): boolean =>
+          changed.has(basename(file.path)) || (isCheckDue && !file.isSettled);
+        if (!(await this.#scanned(mustRead, signal))) {
+          await clock.sleep(shortageMs, signal);
+          for (const name of changed) this.#changed.add(name);
+          checkedAt = Number.NEGATIVE_INFINITY;
+          continue;
+        }
         if (this.#changed.size > 0) continue;
         const nextCheckMs = checkedAt + this.#settings.checkFrequencyMs - clock.monotonic();
         await this.#pause.wait(Math.min(nextCheckMs, retryMs), signal);
@@ -90,6 +99,30 @@ export class FileSource {
     } finally {
       watch.close();
     }
+  }
+
+  /** What a file of this name and content would come to beside the others. It is neither read nor written. */
+  async foresee(name: string, bytes: Uint8Array): Promise<ForeseenManifest> {
+    const path = this.#isSingleFile ? this.#path : join(this.#path, name);
+    const foreseen = await foreseeManifest(bytes, path, this.#settings);
+    if (foreseen.pod === undefined) return foreseen;
+    const running = this.#delivered ?? new Map<string, IdentifiedPod>();
+    const candidates = this.#candidates(running).filter((file) => file.path !== path);
+    const own = { path, pod: foreseen.pod, running: running.get(path) };
+    const conflict = resolveConflicts([...candidates, own].sort((a, b) => (a.path < b.path ? -1 : 1))).refused.get(
+      path,
+    );
+    return {
+      ...foreseen,
+      ...(conflict === undefined ? {} : { pod: undefined, problems: [...foreseen.problems, conflict] }),
+      replaces: running.get(path),
+    };
+  }
+
+  #candidates(running: ReadonlyMap<string, IdentifiedPod>): readonly Candidate[] {
+    return [...this.#files.values()].flatMap(({ path, good }) =>
+      good === undefined ? [] : [{ path, pod: good.pod, running: running.get(path) }],
+    );
   }
 
   /** Notices about our neighbours when a single file is watched through its directory, and about hidden files. */
@@ -132,13 +165,25 @@ export class FileSource {
     await this.#publish(signal);
   }
 
-  async #scan(mustRead: (path: string) => boolean, signal: AbortSignal): Promise<void> {
+  /** False: the machine lacks what it takes to read files. That says nothing about the pods: they stay. */
+  async #scanned(mustRead: (file: ManifestFile) => boolean, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#scan(mustRead, signal);
+      return true;
+    } catch (error) {
+      if (!isShortage(error)) throw error;
+      this.#noteListing({ type: "unreadable", reason: messageOf(error) });
+      return false;
+    }
+  }
+
+  async #scan(mustRead: (file: ManifestFile) => boolean, signal: AbortSignal): Promise<void> {
     const listing = await listManifests(this.#path);
     this.#noteListing(listing);
     // What cannot be looked at says nothing about the pods: they stay.
     if (listing.type === "unreadable") return;
     const listed = listing.type === "missing" ? [] : listing.files;
-    const unchanged = await mapAtMost(aFewAtOnce, listed, (path) => this.#unchanged(path, mustRead(path)));
+    const unchanged = await mapAtMost(aFewAtOnce, listed, (path) => this.#unchanged(path, mustRead));
     const files = new Map(unchanged.flatMap((file) => (file === undefined ? [] : [[file.path, file]])));
     const toRead = listed.filter((path) => !files.has(path));
     for (const file of await this.#read(toRead, signal)) files.set(file.path, file);
@@ -156,9 +201,9 @@ export class FileSource {
   }
 
   /** What is known of a file that need not be read again. */
-  async #unchanged(path: string, mustRead: boolean): Promise<ManifestFile | undefined> {
+  async #unchanged(path: string, mustRead: (file: ManifestFile) => boolean): Promise<ManifestFile | undefined> {
     const known = this.#files.get(path);
-    if (known === undefined || mustRead) return undefined;
+    if (known === undefined || mustRead(known)) return undefined;
     const stamp = await stampOf(path);
     return stamp !== "absent" && !("reason" in stamp) && stamp.identity === known.stamp ? known : undefined;
   }
@@ -166,10 +211,7 @@ export class FileSource {
   async #publish(signal: AbortSignal): Promise<void> {
     const isFirst = this.#delivered === undefined;
     const before = this.#delivered ?? (await this.#deliveredByEarlierRun());
-    const candidates = [...this.#files.values()].flatMap(({ path, good }) =>
-      good === undefined ? [] : [{ path, pod: good.pod, running: before.get(path) }],
-    );
-    const { chosen, refused } = resolveConflicts(candidates);
+    const { chosen, refused } = resolveConflicts(this.#candidates(before));
     const wanted = new Map([...chosen].sort(([a], [b]) => (a < b ? -1 : 1)));
     this.#reportFiles(wanted, refused);
     if (isFirst || !samePods(before, wanted)) await this.#ports.deliver([...wanted.values()], signal);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isAbort, messageOf } from "../../ground/base/index.ts";
+import { isAbort, isShortage, messageOf } from "../../ground/base/index.ts";
 import { type IdentifiedPod, isError, maxManifestBytes, type Problem } from "../../ground/model/index.ts";
 import { getManifest } from "./get-manifest.ts";
 import { LastGoodManifests } from "./last-good-manifests.ts";
@@ -100,7 +100,11 @@ export class HttpSource {
   /** After a restart of the agent, the pods of the last good answer are still wanted, although nobody says so now. */
   async #keepLastGood(signal: AbortSignal): Promise<void> {
     if (this.#delivered !== undefined) return;
-    const manifest = await this.#lastGood.load(this.#settings.url);
+    const manifest = await this.#lastGood.load(this.#settings.url).catch((problem: unknown) => {
+      // Nothing is said of any pod, and the next look is another try.
+      if (isShortage(problem)) return undefined;
+      throw problem;
+    });
     if (manifest === undefined) return;
     const { pods, problems } = await podsOfManifest(manifest, this.#origin(), this.#settings);
     if (!problems.some(isError)) await this.#deliver(pods, signal);

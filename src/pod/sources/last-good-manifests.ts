@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
+import { isShortage, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
 
 /** One manifest as it was when it was last good. */
 interface SavedManifest {
@@ -14,7 +14,8 @@ interface SavedManifest {
 /**
  * The last good version of every manifest, on disk. A manifest that is found broken when the agent starts may have
  * a running pod: what that pod was made from is known from here. Losing a file costs that knowledge and nothing
- * else, so trouble with the disk is logged and not raised.
+ * else, so trouble with the disk is logged and not raised. But for one: while the machine lacks what it takes to read,
+ * nothing is lost, and whoever asks has to ask again.
  */
 export class LastGoodManifests {
   readonly #directory: string;
@@ -59,7 +60,8 @@ export class LastGoodManifests {
   async keepOnly(places: ReadonlySet<string>): Promise<void> {
     const names = await readdir(this.#directory).catch(() => []);
     for (const name of names) {
-      const saved = await this.#read(join(this.#directory, name));
+      // What stays is removed another time.
+      const saved = await this.#read(join(this.#directory, name)).catch(() => undefined);
       if (saved?.source === this.#source && !places.has(saved.place)) await this.remove(saved.place);
     }
   }
@@ -73,6 +75,7 @@ export class LastGoodManifests {
       const found: unknown = JSON.parse(await readFile(path, "utf8"));
       return isSavedManifest(found) ? found : undefined;
     } catch (error) {
+      if (isShortage(error)) throw error;
       this.#log.debug(4, "No last good version of a manifest", { path, reason: messageOf(error) });
       return undefined;
     }

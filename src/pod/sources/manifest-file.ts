@@ -11,6 +11,8 @@ import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 export interface ManifestFile {
   readonly path: string;
   readonly stamp: string;
+  /** Whether it had been left alone for a while when it was read: whatever is written later gives it another stamp. */
+  readonly isSettled: boolean;
   readonly digest: string;
   readonly problems: readonly Problem[];
   /** The pod of the newest version that was good, which need not be the present one. */
@@ -34,10 +36,13 @@ export interface ManifestFileReader {
 const settleMs = 10;
 const recentMs = 1000;
 const mostRounds = 100;
+/** Far more than the steps in which file systems count the time. */
+const settledMs = 5_000;
 
 /**
  * Reads manifests and says what they mean now; files that are gone are left out. All share one wait for those that
- * were written just now. Never throws except on abort.
+ * were written just now. Throws on abort, and while the machine lacks what it takes to read files: a pod must not be
+ * stopped because of that.
  */
 export async function readManifestFiles(
   paths: readonly string[],
@@ -78,14 +83,17 @@ async function readOnce(
   const bytes = await readManifest(path);
   if ("reason" in bytes) return { file: await unreadable(path, bytes.reason, known, reader), isFresh: false };
   const digest = createHash("sha256").update(bytes).digest("hex");
-  if (known?.digest === digest) return { file: { ...known, stamp: stamp.identity }, isFresh: false };
+  const changedAtMs = Math.max(stamp.modifiedAtMs, stamp.changedAtMs);
+  const isSettled = Math.abs(reader.clock.now() - changedAtMs) > settledMs;
+  const seen = { stamp: stamp.identity, isSettled };
+  if (known?.digest === digest) return { file: { ...known, ...seen }, isFresh: false };
   const { pods, problems } = await podsOfManifest(bytes, { source: "file", path }, reader.settings);
-  const pod = await adopted(pods[0], Math.max(stamp.modifiedAtMs, stamp.changedAtMs), reader);
+  const pod = await adopted(pods[0], changedAtMs, reader);
   // A file that is good but holds something else has no pod any more.
   const fallback = problems.some(isError) ? await lastGood(path, known, reader) : undefined;
   const good = pod === undefined ? fallback : { pod, manifest: bytes };
   const age = Math.abs(reader.clock.now() - stamp.modifiedAtMs);
-  return { file: { path, stamp: stamp.identity, digest, problems, good }, isFresh: age < recentMs };
+  return { file: { path, ...seen, digest, problems, good }, isFresh: age < recentMs };
 }
 
 async function hasChanged({ path, stamp }: ManifestFile): Promise<boolean> {
@@ -100,7 +108,14 @@ async function unreadable(
   reader: ManifestFileReader,
 ): Promise<ManifestFile> {
   const problem: Problem = { severity: "error", field: "", message: `Cannot read the file: ${reason}` };
-  return { path, stamp: "", digest: "", problems: [problem], good: await lastGood(path, known, reader) };
+  return {
+    path,
+    stamp: "",
+    isSettled: false,
+    digest: "",
+    problems: [problem],
+    good: await lastGood(path, known, reader),
+  };
 }
 
 /** From memory, or, when this is the first look at the file, from what an earlier run of the agent saved. */

@@ -1,7 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { lstat, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode, messageOf } from "../../ground/base/index.ts";
+import { hasCode, isShortage, messageOf } from "../../ground/base/index.ts";
 import { maxManifestBytes } from "../../ground/model/index.ts";
 
 /** What stands at the path that was given for manifests. */
@@ -77,7 +77,7 @@ export async function stampOf(path: string): Promise<FileStamp | "absent" | Unre
   return { identity, modifiedAtMs: Number(mtimeMs), changedAtMs: Number(ctimeMs) };
 }
 
-/** The content of a file, read only so far that it shows to be too large. */
+/** The content of a file, read only so far that it shows to be too large. Throws while the machine lacks what it takes. */
 export async function readManifest(path: string): Promise<Uint8Array | Unreadable> {
   try {
     await using file = await open(path, "r");
@@ -94,6 +94,7 @@ export async function readManifest(path: string): Promise<Uint8Array | Unreadabl
     }
     return Buffer.concat(parts);
   } catch (error) {
+    if (isShortage(error)) throw error;
     return { reason: messageOf(error) };
   }
 }

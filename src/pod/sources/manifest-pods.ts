@@ -15,6 +15,8 @@ import { type ManifestOrigin, makeStaticPod, type StaticPodSettings } from "./ma
 export interface ManifestPods {
   /** Empty when any problem is an error. */
   readonly pods: readonly IdentifiedPod[];
+  /** The same as they were written, before anything was filled in. */
+  readonly written: readonly Pod[];
   readonly problems: readonly Problem[];
 }
 
@@ -25,19 +27,21 @@ export async function podsOfManifest(
   settings: StaticPodSettings,
 ): Promise<ManifestPods> {
   const text = textOf(bytes);
-  if (typeof text !== "string") return { pods: [], problems: [text] };
+  if (typeof text !== "string") return { pods: [], written: [], problems: [text] };
   const kinds = origin.source === "file" ? (["Pod"] as const) : (["Pod", "PodList"] as const);
   const besides = settings.references.allow.length > 0 ? (["ConfigMap", "Secret"] as const) : [];
   const { object, problems, locate } = await decodeManifest(text, [...kinds, ...besides]);
-  if (object === undefined || isOtherObject(object)) return { pods: [], problems };
+  if (object === undefined || isOtherObject(object)) return { pods: [], written: [], problems };
   const made = itemsOf(object).map(([pod, prefix]) => {
     const { pod: identified, problems: found } = makeStaticPod(pod, origin, settings);
-    return { pod: identified, problems: found.map((problem) => ({ ...problem, field: `${prefix}${problem.field}` })) };
+    const named = found.map((problem) => ({ ...problem, field: `${prefix}${problem.field}` }));
+    return { pod: identified, written: pod, problems: named };
   });
   const all = [...problems, ...made.flatMap((item) => item.problems).map((problem) => locateProblem(problem, locate))];
   // One bad pod refuses the whole list: a half-applied list would be neither the old nor the new one.
-  if (all.some(isError)) return { pods: [], problems: all };
-  return { pods: made.flatMap(({ pod }) => pod ?? []), problems: all };
+  if (all.some(isError)) return { pods: [], written: [], problems: all };
+  const written = made.map((item) => item.written);
+  return { pods: made.flatMap(({ pod }) => pod ?? []), written, problems: all };
 }
 
 /** Config maps and secrets may lie beside pods; whoever needs them reads them by himself. */

@@ -233,6 +233,18 @@ test("a list after changes is compared with what they made of the list before", 
   assert.deepEqual(shown(await drain(mux)), ["REMOVE api b", "ADD api d"]);
 });
 
+test("a status too deep to be compared is one that has changed, and holds up nobody", async () => {
+  const { mux } = startMux("incremental");
+  const deep = (): IdentifiedPod => ({
+    ...pod("a"),
+    status: JSON.parse(`${'{"x":'.repeat(50_000)}{}${"}".repeat(50_000)}`),
+  });
+  await mux.set("api", [deep()], never);
+  await drain(mux);
+  await mux.change("api", { type: "put", pod: deep() }, never);
+  assert.deepEqual(shown(await drain(mux)), ["RECONCILE api a"]);
+});
+
 test("a change before the first list that its source stands by is a defect", async () => {
   const { mux } = startMux("incremental");
   const change = { type: "put", pod: pod("a") } as const;

@@ -11,7 +11,7 @@ import {
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
-import { type Merge, PodsOfSource, type SourceChange } from "./source-merge.ts";
+import { type Merge, PodsOfSource, type SourceChange } from "./pods-of-source.ts";
 
 const notificationBuffer = 50;
 
@@ -116,6 +116,11 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   /** Configured sources that `allReady` still waits for; for messages. */
   awaited(): readonly PodSource[] {
     return this.#settings.sources.filter((source) => !this.#acknowledged.has(source));
+  }
+
+  /** The pod as the consumer would know it if `source` wanted it now and had not before. */
+  foresee(source: PodSource, pod: IdentifiedPod): IdentifiedPod {
+    return new PodsOfSource(source).replace([pod], this.#timestamp()).merge.adds[0] ?? pod;
   }
 
   /** Every desired pod of every source. */

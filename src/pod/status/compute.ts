@@ -2,8 +2,10 @@ import {
   apiTime,
   isStaticPod,
   isTerminalPhase,
+  newestOf,
   type PodStatus,
   qosClassOf,
+  restartAllTrigger,
   usesRestartAll,
 } from "../../ground/model/index.ts";
 import { podConditions } from "./conditions.ts";
@@ -16,7 +18,11 @@ import { podLevelStatus } from "./pod-level-resources.ts";
 export function computePodStatus(input: StatusInput): PodStatus {
   const { pod, previous, node } = input;
   const statuses = containerStatuses(input);
-  const phase = settledPhase(input, podPhase(pod, statuses, input.tornDown));
+  const isReplaced = (name: string): boolean => {
+    const newest = newestOf(input.observed, name);
+    return newest !== undefined && input.isReplaced?.(newest) === true;
+  };
+  const phase = settledPhase(input, podPhase(pod, statuses, { tornDown: input.tornDown, isReplaced }));
   const podIPs = pod.spec.hostNetwork === true ? node.hostIPs : addressesOf(input, phase);
   const carried = phase === previous?.phase ? { reason: previous.reason, message: previous.message } : {};
   return {
@@ -89,7 +95,10 @@ function settledPhase(input: StatusInput, computed: PodPhase): PodPhase {
   for (const earlier of [input.previous?.phase, input.pod.status?.phase]) {
     if (isTerminalPhase(earlier)) return earlier;
   }
-  // One that starts anew in place, from its first init container on, does not cease to run for its users.
+  // One that starts anew in place, from its first init container on, does not cease to run for its users, and what is
+  // stopped for it does not end it.
+  const isStoppedForIt = !input.tornDown && restartAllTrigger(input.pod, input.observed) !== undefined;
+  if (isTerminalPhase(computed)) return isStoppedForIt ? "Running" : computed;
   const startsAnew = computed === "Pending" && input.previous?.phase === "Running" && usesRestartAll(input.pod);
   return startsAnew ? "Running" : computed;
 }

@@ -134,6 +134,7 @@ function fromRecords(
   const lost = newest.state === "unknown" && previous?.state?.running !== undefined;
   const state = lost ? lostState(input, newest) : stateOf(input, newest, messageLimit);
   const isRunning = newest.state === "running";
+  const counted = newest.annotations.restartCount + (lost ? 1 : 0);
   const started = isRunning && input.flags.started(newest);
   const { resources } = container;
   const devices = kind === "regular" ? input.deviceHealth(container.name) : [];
@@ -144,7 +145,8 @@ function fromRecords(
       older === undefined ? lastStateWithoutRecord(input, newest, previous) : stateOf(input, older, messageLimit),
     ready: readiness(input, kind, newest, started),
     ...(kind === "ephemeral" ? {} : { started: kind === "init" ? isRunning : started }),
-    restartCount: newest.annotations.restartCount + (lost ? 1 : 0),
+    // An instance that was told of and never ran (an agent's end cut its start off) is removed: its number is the next's.
+    restartCount: isRunning ? counted : Math.max(counted, previous?.restartCount ?? 0),
     image: newest.image,
     imageID: newest.imageRef,
     containerID: idOf(input, newest),
@@ -236,7 +238,8 @@ function waitingForRetry(
   if (input.tornDown || input.pod.metadata.deletionTimestamp !== undefined || newest?.state === "running")
     return status;
   if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status;
-  if (newest !== undefined && !restarts(input.pod, { kind, container }, newest)) return status;
+  const isReplaced = newest !== undefined && input.isReplaced?.(newest) === true;
+  if (newest !== undefined && !isReplaced && !restarts(input.pod, { kind, container }, newest)) return status;
   const reason = input.waitingReason(status.name);
   if (reason === undefined) return status;
   return {

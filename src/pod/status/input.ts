@@ -24,6 +24,8 @@ export interface StatusInput {
   readonly resize: ResizeFacts;
   /** How the devices of a container are; none where that is not shown. */
   readonly deviceHealth: (containerName: string) => readonly ResourceStatus[];
+  /** Whether a container was killed so that another one takes its place, whatever its restart policy says of its end. */
+  readonly isReplaced?: (container: ObservedContainer) => boolean;
   /** Its containers have been stopped for good: no container will start again. */
   readonly tornDown: boolean;
   /** Whether the newest sandbox is fit to run containers in. */
@@ -37,6 +39,8 @@ export interface ResizeFacts {
   /** The version of the spec whose resources were promised last, where users do not know that it is done. */
   readonly accepted: { readonly generation: number | undefined } | undefined;
   readonly given: GivenResources;
+  /** Something of the pod is being changed now, be it that all containers have what they were promised. */
+  readonly isUnderWay: boolean;
   /** Users are told what the pod as a whole has, by the kernel's word where it runs; undefined: they are not. */
   readonly podLevel: { readonly ofCgroup: ObservedResources | undefined } | undefined;
   /** Why the last attempt to give the pod what it was promised did not succeed. */

@@ -13,13 +13,17 @@ import { isWaitingForAll } from "./restarting-all.ts";
 
 export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";
 
-export function podPhase(pod: IdentifiedPod, statuses: ContainerStatuses, tornDown: boolean): PodPhase {
+export function podPhase(
+  pod: IdentifiedPod,
+  statuses: ContainerStatuses,
+  { tornDown, isReplaced }: { readonly tornDown: boolean; readonly isReplaced: (name: string) => boolean },
+): PodPhase {
   const { initContainers = [] } = pod.spec;
   const init = initContainers.map((container) => ({
     sidecar: isSidecar(container),
     ...ofInit(pod, container, named(statuses.init, container.name)),
   }));
-  const regular = tally(pod, statuses.regular);
+  const regular = tally(pod, statuses.regular, isReplaced);
   const sidecarsWait = init.some(({ sidecar, isWaiting }) => sidecar && isWaiting);
   if (init.some(({ progress }) => progress === "failedForGood")) return "Failed";
   const regularExists = regular.running + regular.stopped + regular.waitingAfterCreate > 0;
@@ -81,7 +85,7 @@ interface Tally {
   unknown: number;
 }
 
-function tally(pod: IdentifiedPod, statuses: readonly ContainerStatus[]): Tally {
+function tally(pod: IdentifiedPod, statuses: readonly ContainerStatus[], isReplaced: (name: string) => boolean): Tally {
   const result: Tally = {
     running: 0,
     stopped: 0,
@@ -99,7 +103,7 @@ function tally(pod: IdentifiedPod, statuses: readonly ContainerStatus[]): Tally 
     else if (ended !== undefined) {
       result.stopped++;
       if (ended.exitCode === 0) result.succeeded++;
-      if (restartsAfter(pod, container, ended.exitCode)) result.restarting++;
+      if (isReplaced(container.name) || restartsAfter(pod, container, ended.exitCode)) result.restarting++;
     } else if (state?.waiting !== undefined) {
       result.waiting++;
       if (status?.containerID !== undefined) result.waitingAfterCreate++;

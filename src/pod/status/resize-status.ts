@@ -21,8 +21,8 @@ const leastCpuRequest = 2_000_000n;
 const nano = 1_000_000_000n;
 
 /** Whether the pod, or a running container of it, does not have yet what it was promised. */
-function isResizing({ pod, observed, resize: { given } }: StatusInput): boolean {
-  if (duePodResize(pod, given).changed.length > 0) return true;
+function isResizing({ pod, observed, resize: { given, isUnderWay } }: StatusInput): boolean {
+  if (isUnderWay || duePodResize(pod, given).changed.length > 0) return true;
   return resizableContainers(pod).some((container) => {
     const newest = newestOf(observed, container.name);
     return newest?.state === "running" && dueResize(pod, container, newest, given).changed.length > 0;

@@ -40,6 +40,8 @@ export class StatusSender {
   readonly #timers = new Map<PodUid, Timer>();
   /** Of those whose whole status was too much for the API. */
   readonly #lengths = new Map<PodUid, StatusLength>();
+  /** What was made last of what the API has and what is to be told: it is asked for several times on the way. */
+  readonly #patches = new Map<PodUid, StatusPatch>();
   /** Since when the API's copy may differ from ours. */
   readonly #differsSince = new Map<PodUid, number>();
   /** The version of the API's copy whose final deletion was asked for: the watch may take a while to bring that. */
@@ -71,6 +73,7 @@ export class StatusSender {
     this.#timers.delete(uid);
     this.#failures.delete(uid);
     this.#lengths.delete(uid);
+    this.#patches.delete(uid);
     this.#differsSince.delete(uid);
     this.#deleted.delete(uid);
   }
@@ -136,8 +139,13 @@ export class StatusSender {
   }
 
   #patchOf(uid: PodUid, api: IdentifiedPod, status: PodStatus): object | undefined {
-    const told = shortened(status, this.#lengths.get(uid) ?? "whole");
-    return statusPatch(api.metadata.uid, api.status ?? {}, mergeForeign(api.status ?? {}, told));
+    const length = this.#lengths.get(uid) ?? "whole";
+    const known = this.#patches.get(uid);
+    if (known?.api === api && known.status === status && known.length === length) return known.patch;
+    const told = shortened(status, length);
+    const patch = statusPatch(api.metadata.uid, api.status ?? {}, mergeForeign(api.status ?? {}, told));
+    this.#patches.set(uid, { api, status, length, patch });
+    return patch;
   }
 
   /** Resolves with the pod as the API has it then; undefined when it is gone. */
@@ -182,6 +190,13 @@ export class StatusSender {
       if (!isGone(error)) throw error;
     }
   }
+}
+
+interface StatusPatch {
+  readonly api: IdentifiedPod;
+  readonly status: PodStatus;
+  readonly length: StatusLength;
+  readonly patch: object | undefined;
 }
 
 export interface StatusSenderPorts {

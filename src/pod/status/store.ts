@@ -107,6 +107,8 @@ function illegalTransition(pod: IdentifiedPod, before: PodStatus, after: PodStat
     if (ended === undefined || entry === undefined || entry.kind === "sidecar") continue;
     if (restartsAfter(pod, entry.container, ended.exitCode)) continue;
     const now = named(later, old.name);
+    // Stopped with a sandbox that died, and started again in the next one: then that is what runs.
+    if (now?.state?.running !== undefined && now.restartCount > old.restartCount) continue;
     if (now !== undefined && now.state?.terminated === undefined) {
       return `terminated container ${old.name} attempted illegal transition to non-terminated state`;
     }

@@ -23,6 +23,8 @@ import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import { noResize, resizesAnything } from "./plan-resize.ts";
 import type { WorkerPorts } from "./ports.ts";
+import { keepDecision } from "./publish-status.ts";
+import { noteReplaced } from "./replaced.ts";
 import { resizePod } from "./resize-order.ts";
 import type { PodWorker } from "./worker.ts";
 
@@ -90,6 +92,7 @@ async function carryOut(
   ports: WorkerPorts,
   signal: AbortSignal,
 ): Promise<readonly ApplyFailure[]> {
+  if (noteReplaced(worker, pod, plan, observed)) await keepDecision(worker, ports);
   if (plan.killPod) await killAll(worker, pod, plan, observed, ports, signal);
   else await killSome(worker, pod, plan, ports, signal);
   if (plan.sandbox.type === "none") return [];
@@ -242,6 +245,7 @@ async function resize(
   if (!resizesAnything(plan.resize)) return undefined;
   const beganAt = ports.clock.monotonic();
   const measured = (isDone: boolean): void => ports.metrics?.resized(isDone, ports.clock.monotonic() - beganAt);
+  worker.isResizing = true;
   try {
     await resizePod(pod, plan.resize, ports.resize, signal);
     measured(true);
@@ -254,6 +258,8 @@ async function resize(
     measured(false);
     ports.observer.doubt(worker.uid);
     return resizeFailed(worker, pod, error, ports);
+  } finally {
+    worker.isResizing = false;
   }
 }
 
@@ -301,6 +307,7 @@ async function startOne(
     await ports.starter.startContainer(request, signal);
     worker.crashBackoff.started(container);
     worker.waiting.delete(container.name);
+    worker.replaced.delete(container.name);
     worker.startFailures.delete(container.name);
     worker.stale = true;
     return undefined;

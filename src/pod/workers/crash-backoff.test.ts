@@ -108,3 +108,18 @@ for (const [reduced, maxContainerRestartPeriodMs, initialMs, maxMs] of [
     assert.deepEqual(crashBackoffOf(config as never), { initialMs, maxMs });
   });
 }
+
+test("sizes that a container had long ago are not kept for ever", () => {
+  const backoff = new CrashBackoff(usual, undefined);
+  const steady = testContainer("steady");
+  for (let size = 1; size <= 1_000; size++) {
+    const sized = { ...main, resources: { limits: { cpu: String(size) } } };
+    const now = size * 60_000;
+    backoff.advance(sized, ended(now, `a${size}`), now);
+    backoff.started(sized);
+    if (size >= 995) backoff.advance(steady, exited("steady", 1, { finishedAt: now, id: `s${size}` as never }), now);
+  }
+  const kept = Object.keys(backoff.snapshot()).length;
+  assert.ok(kept < 20, `${kept} are kept`);
+  assert.equal(backoff.waitFor(steady, exited("steady", 1, { finishedAt: 60_000_000 }), 60_000_000)?.delayMs, 300_000);
+});

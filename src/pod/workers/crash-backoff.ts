@@ -11,10 +11,12 @@ export class CrashBackoff {
   /** Starts that were allowed and have not come about: after which end, if this agent allowed them, and when. */
   readonly #allowed = new Map<string, { readonly after: string | undefined; readonly at: number }>();
   readonly #noticed = new Map<string, { readonly id: string; readonly at: number }>();
+  readonly #maxMs: number;
 
   constructor(settings: { readonly initialMs: number; readonly maxMs: number }, saved: PodCheckpoint["crashBackoff"]) {
     // One that has behaved for twice the longest wait starts over.
     this.#backoff = new Backoff({ ...settings, forgetMs: 2 * settings.maxMs });
+    this.#maxMs = settings.maxMs;
     for (const [key, { delayMs, updatedAt }] of Object.entries(saved ?? {})) {
       this.#backoff.restore(key, delayMs, updatedAt);
       this.#allowed.set(key, { after: undefined, at: updatedAt });
@@ -37,6 +39,8 @@ export class CrashBackoff {
     const [key, since] = [keyOf(container), this.#endOf(ended, now)];
     if (this.#isAllowed(key, ended, since, now)) return;
     this.#backoff.advance(key, since, now);
+    // Nobody waits for them any more, and a container may be given another image or size thousands of times.
+    this.#backoff.prune(now - this.#maxMs);
     this.#allowed.set(key, { after: ended.id, at: now });
   }
 

@@ -1,5 +1,6 @@
 // One serial worker per pod: lifecycle states, plan (pure), apply (effects).
 export { crashBackoffOf } from "./crash-backoff-settings.ts";
+export { endByNode } from "./end-by-node.ts";
 export { PodCheckpointFiles } from "./pod-checkpoint.ts";
 export { PodProbes } from "./pod-probes.ts";
 export { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
@@ -9,5 +10,4 @@ export type { WorkerMetrics, WorkerPorts } from "./ports.ts";
 export { hasWhatWasPromised, Resizer, type ResizerPorts } from "./resizer.ts";
 export { Rush } from "./rush.ts";
 export { StartSlots, startSlotsFor } from "./start-slots.ts";
-export { takeOffInTime } from "./take-off.ts";
 export { WorkerTable } from "./worker-table.ts";

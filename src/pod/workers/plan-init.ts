@@ -8,8 +8,8 @@ import {
   restartPolicyOf,
   restartsAfter,
 } from "../../ground/model/index.ts";
+import { type ContainerKill, killForRunning, killForUnknown } from "./plan-container-kill.ts";
 import type { PlanInput } from "./plan-input.ts";
-import { type ContainerKill, killForRunning, killForUnknown } from "./plan-kill.ts";
 
 export type InitPlan =
   /** An init container failed for good: the pod is over. */

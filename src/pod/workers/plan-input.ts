@@ -12,6 +12,8 @@ export interface PlanInput {
   readonly observed: ObservedPod;
   readonly probes: ProbeResults;
   readonly hashOf: (container: Container) => string;
+  /** Whether a container was killed so that another one takes its place, whatever its restart policy says of its end. */
+  readonly isReplaced?: (container: ObservedContainer) => boolean;
   /** What running containers and the pod as a whole were given. */
   readonly given: GivenResources;
 }

@@ -1,7 +1,6 @@
 import {
   type Container,
   containersOf,
-  type IdentifiedPod,
   mayRestart,
   newestOf,
   type ObservedContainer,
@@ -10,9 +9,9 @@ import {
   restarts,
   type SandboxId,
 } from "../../ground/model/index.ts";
+import { type ContainerKill, killForRestartAll, killForRunning, killForUnknown } from "./plan-container-kill.ts";
 import { planInitContainers } from "./plan-init.ts";
 import type { PlanInput } from "./plan-input.ts";
-import { type ContainerKill, killForRestartAll, killForRunning, killForUnknown } from "./plan-kill.ts";
 import { noResize, planResize, type ResizePlan } from "./plan-resize.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 
@@ -48,7 +47,8 @@ const nothing: PodPlan = {
   startRegular: [],
 };
 
-function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<SandboxPlan, { type: "create" }>): PodPlan {
+function planInNewSandbox(input: PlanInput, sandbox: Extract<SandboxPlan, { type: "create" }>): PodPlan {
+  const { pod, observed } = input;
   const { spec } = pod;
   const killPod = observed.sandboxes.length > 0 || observed.containers.length > 0;
   const killOnly: PodPlan = { ...nothing, killPod };
@@ -58,7 +58,7 @@ function planInNewSandbox({ pod, observed }: PlanInput, sandbox: Extract<Sandbox
   // One that is not to start again does not in a new sandbox either: its status could not tell of it.
   const startsAnew = restartAllTrigger(pod, observed) !== undefined;
   const toStart = spec.containers.filter(
-    (container) => startsAnew || restarts(pod, { kind: "regular", container }, newestOf(observed, container.name)),
+    (container) => startsAnew || shouldRestart(input, container, newestOf(observed, container.name)),
   );
   const everCreated = spec.containers.some((container) => newestOf(observed, container.name) !== undefined);
   if (toStart.length === 0 && everCreated) return killOnly;
@@ -128,7 +128,7 @@ function decideRegular(input: PlanInput, container: Container): Decision {
   const { name } = container;
   const newest = newestOf(observed, name);
   if (newest?.state !== "running") {
-    const start = shouldRestart(pod, container, newest);
+    const start = shouldRestart(input, container, newest);
     const kill = start && newest?.state === "unknown" ? killForUnknown("Container", newest) : undefined;
     return { name, keep: false, start, kill };
   }
@@ -145,6 +145,12 @@ function decideRegular(input: PlanInput, container: Container): Decision {
 }
 
 /** Whether a container that does not run is to be started. */
-function shouldRestart(pod: IdentifiedPod, container: Container, newest: ObservedContainer | undefined): boolean {
-  return pod.metadata.deletionTimestamp === undefined && restarts(pod, { kind: "regular", container }, newest);
+function shouldRestart(
+  { pod, isReplaced }: PlanInput,
+  container: Container,
+  newest: ObservedContainer | undefined,
+): boolean {
+  if (pod.metadata.deletionTimestamp !== undefined) return false;
+  const isToBeReplaced = newest !== undefined && isReplaced?.(newest) === true;
+  return isToBeReplaced || restarts(pod, { kind: "regular", container }, newest);
 }

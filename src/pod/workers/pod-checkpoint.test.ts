@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 import { FakeClock, settleFiles } from "../../../test/support/fake-clock.ts";
+import { withoutDescriptors } from "../../../test/support/without-descriptors.ts";
 import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import type { PodUid } from "../../ground/model/index.ts";
 import { PodCheckpointFiles } from "./pod-checkpoint.ts";
@@ -45,7 +46,7 @@ test("what was saved last is what the next run loads", () =>
     assert.deepEqual(await readdir(join(podsDir, uid)), ["nodelet.json"]);
   }));
 
-test("a file that can't be read counts as empty", () =>
+test("a file that is damaged counts as empty", () =>
   withCheckpoints(async (checkpoints, podsDir) => {
     await checkpoints.save(uid, { status: { phase: "Running" } });
     const file = join(podsDir, uid, "nodelet.json");
@@ -53,6 +54,16 @@ test("a file that can't be read counts as empty", () =>
       await writeFile(file, text);
       assert.deepEqual(checkpoints.load(uid), {}, text);
     }
+  }));
+
+test("a file that can't be read for want of descriptors is not taken for empty", () =>
+  withCheckpoints(async (checkpoints) => {
+    await checkpoints.save(uid, { status: { phase: "Succeeded" } });
+    {
+      using _ = withoutDescriptors();
+      assert.throws(() => checkpoints.load(uid), /Cannot read the pod's checkpoint now: EMFILE/);
+    }
+    assert.deepEqual(checkpoints.load(uid), { status: { phase: "Succeeded" } });
   }));
 
 test("nothing is written any more once a pod is forgotten", () =>

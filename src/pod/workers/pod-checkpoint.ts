@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { hasCode, type Logger, saveFile } from "../../ground/base/index.ts";
-import { isTerminalPhase, type PodStatus, type PodUid } from "../../ground/model/index.ts";
+import { hasCode, isShortage, type Logger, messageOf, saveFile } from "../../ground/base/index.ts";
+import { isTerminalPhase, type NodeDecision, type PodStatus, type PodUid } from "../../ground/model/index.ts";
 import { DelayedFsync, type DelayedFsyncOptions } from "./delayed-fsync.ts";
 import type { PodCheckpoint, PodCheckpointPort } from "./ports.ts";
 
 /**
- * Keeps what must outlive the agent in the pod's directory: its last status and its back-off. The newest version
- * wins; a file that can't be read counts as empty, since everything in it can be learnt anew.
+ * Keeps what must outlive the agent in the pod's directory: its last status, its back-off, why the node ends it, and which
+ * containers are being replaced. The newest version wins; a file that is damaged counts as empty, since most of what is in
+ * it can be learnt anew.
  */
 export class PodCheckpointFiles implements PodCheckpointPort {
   readonly #podsDir: string;
@@ -24,6 +25,10 @@ export class PodCheckpointFiles implements PodCheckpointPort {
     this.#sync = new DelayedFsync(options);
   }
 
+  /**
+   * Throws while the machine lacks what it takes to read the file: a pod that has ended, or is being taken off, would run
+   * again, and what is known of it would be overwritten.
+   */
   load(uid: PodUid): PodCheckpoint {
     const path = this.#path(uid);
     try {
@@ -31,11 +36,22 @@ export class PodCheckpointFiles implements PodCheckpointPort {
       if (isObject(parsed)) return asCheckpoint(parsed);
       this.#log.warn("Ignoring a pod checkpoint that is not an object; the pod's history is lost", { path });
     } catch (error) {
+      if (isShortage(error))
+        throw new Error(`Cannot read the pod's checkpoint now: ${messageOf(error)}`, { cause: error });
       if (!hasCode(error, "ENOENT")) {
         this.#log.warn("Ignoring a pod checkpoint that can't be read; the pod's history is lost", { path, err: error });
       }
     }
     return {};
+  }
+
+  /** Whether the pod may have been here before: only the order of pods depends on it. */
+  mayKnow(uid: PodUid): boolean {
+    try {
+      return this.load(uid).status !== undefined;
+    } catch {
+      return true;
+    }
   }
 
   /** Resolves when it would survive the end of the agent, or could not be written, which the log tells. */
@@ -121,10 +137,12 @@ function isOver({ status }: PodCheckpoint): boolean {
 type Unchecked = Readonly<Record<string, unknown>>;
 
 /** What is of the form it should have; the rest counts as not there, so that an odd file is no worse than none. */
-function asCheckpoint({ status, crashBackoff }: Unchecked): PodCheckpoint {
+function asCheckpoint({ status, crashBackoff, decision, replaced }: Unchecked): PodCheckpoint {
   return {
+    ...(isDecision(decision) ? { decision } : {}),
     ...(isStatus(status) ? { status } : {}),
     ...(isBackoff(crashBackoff) ? { crashBackoff } : {}),
+    ...(areTexts(replaced) ? { replaced } : {}),
   };
 }
 
@@ -144,6 +162,17 @@ function isStatus(value: unknown): value is PodStatus {
     if (list === undefined) return true;
     return Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[key] === "string");
   });
+}
+
+function isDecision(value: unknown): value is NodeDecision {
+  if (!isObject(value)) return false;
+  const { reason, message, disruption } = value;
+  const isKnown = reason === "Evicted" || reason === "Preempting";
+  return isKnown && typeof message === "string" && (disruption === undefined || typeof disruption === "string");
+}
+
+function areTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return isObject(value) && Object.values(value).every((each) => typeof each === "string");
 }
 
 function isBackoff(value: unknown): value is NonNullable<PodCheckpoint["crashBackoff"]> {

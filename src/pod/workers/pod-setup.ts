@@ -120,7 +120,7 @@ export class PodSetup implements PodSetupPort {
   ): Promise<void> {
     const span = this.#ports.ledger.begin(uid, step);
     try {
-      await work();
+      await span.within(work);
       span.end();
     } catch (error) {
       span.fail(messageOf(error));

@@ -1,5 +1,5 @@
 import type { Timer } from "../../ground/base/index.ts";
-import type { IdentifiedPod, PodStatus } from "../../ground/model/index.ts";
+import type { IdentifiedPod, NodeDecision, PodStatus } from "../../ground/model/index.ts";
 
 /**
  * The life of a pod on this node. Each state holds what only it knows.
@@ -53,6 +53,8 @@ interface Unwanted {
 /** How the status says why the node itself ends the pod (eviction, deadline), for as long as statuses are made. */
 interface Amended {
   readonly amendStatus: AmendStatus | undefined;
+  /** What the node decided, if that has to outlive the agent: the pod goes on being taken off. */
+  readonly decision?: NodeDecision;
   /** The pod was active on the node for longer than it may be. */
   readonly isPastDeadline: boolean;
 }
@@ -90,6 +92,7 @@ export interface TerminateRequest {
   /** The node can't wait: nobody is asked to end, everything is killed. */
   readonly atOnce?: boolean | undefined;
   readonly amendStatus?: AmendStatus | undefined;
+  readonly decision?: NodeDecision;
 }
 
 export const newlyRunning: Running = {
@@ -98,6 +101,11 @@ export const newlyRunning: Running = {
   stoppedRemains: undefined,
   deadlineTimer: undefined,
 };
+
+/** An agent before this one had begun to take it off. */
+export function stillTakenOff(decision: NodeDecision, amendStatus: AmendStatus): Terminating {
+  return terminating({ cause: "evicted", graceSeconds: 0, amendStatus, decision });
+}
 
 export function newlyOrphaned(graceSeconds: number): Terminating {
   return terminating({ cause: "orphaned", graceSeconds });
@@ -150,8 +158,8 @@ function afterTerminating(state: Terminating, event: PodStateEvent): EndingState
     case "awaited":
       return { ...state, whenStopped: [...state.whenStopped, event.whenStopped] };
     case "containersGone": {
-      const { cause, returning, amendStatus, isPastDeadline } = state;
-      return { step: "terminated", cause, returning, amendStatus, isPastDeadline };
+      const { cause, returning, amendStatus, decision, isPastDeadline } = state;
+      return { step: "terminated", cause, returning, amendStatus, ...(decision && { decision }), isPastDeadline };
     }
     case "returned":
       return { ...state, returning: event.pod };
@@ -192,13 +200,14 @@ function afterFinished(state: Finished, event: PodStateEvent): EndingState {
   }
 }
 
-function terminating({ cause, graceSeconds, amendStatus }: TerminateRequest): Terminating {
+function terminating({ cause, graceSeconds, amendStatus, decision }: TerminateRequest): Terminating {
   return {
     step: "terminating",
     cause,
     graceSeconds,
     returning: undefined,
     amendStatus,
+    ...(decision && { decision }),
     isPastDeadline: false,
     killDeadline: undefined,
     whenStopped: [],
@@ -214,6 +223,7 @@ function sooner(state: Terminating, request: TerminateRequest & { readonly now: 
     cause: strongerCause(state.cause, request.cause),
     graceSeconds: Math.min(state.graceSeconds, graceOf(request)),
     amendStatus: request.amendStatus ?? state.amendStatus,
+    ...(request.decision && { decision: request.decision }),
     killDeadline: killDeadline === undefined ? undefined : Math.min(killDeadline, until),
   };
 }

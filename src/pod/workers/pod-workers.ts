@@ -1,5 +1,14 @@
 import { setMaxListeners } from "node:events";
-import { KeyedWorkers, LinkedSignal, messageOf, onAbort, type TaskScope, waitFor } from "../../ground/base/index.ts";
+import {
+  KeyedWorkers,
+  LinkedSignal,
+  messageOf,
+  noTracer,
+  onAbort,
+  type SpanStart,
+  type TaskScope,
+  waitFor,
+} from "../../ground/base/index.ts";
 import {
   fullName,
   graceSecondsOf,
@@ -58,14 +67,8 @@ export class PodWorkers {
   upsert(pod: IdentifiedPod): void {
     const uid = uidOf(pod);
     const worker = this.#workers.get(uid);
-    if (worker === undefined) {
-      this.#workers.set(uid, newPodWorker(uid, pod, this.#ports));
-      this.#ports.ledger.note(
-        uid,
-        "seen",
-        `from ${pod.metadata.annotations?.["kubernetes.io/config.source"] ?? "api"}`,
-      );
-    } else if (worker.type === "orphan" || isUnwanted(worker.state)) move(worker, { type: "returned", pod });
+    if (worker === undefined) this.#add(newPodWorker(uid, pod, this.#ports));
+    else if (worker.type === "orphan" || isUnwanted(worker.state)) move(worker, { type: "returned", pod });
     else {
       // What could not be started may be possible in this version. An echo of our own status is none: clearing for it
       // would change the status, which would be echoed again.
@@ -75,6 +78,18 @@ export class PodWorkers {
       }
       worker.pod = pod;
     }
+    this.#begin(pod);
+  }
+
+  #add(worker: PodWorker): void {
+    const { uid, pod } = worker;
+    this.#workers.set(uid, worker);
+    const source = pod.metadata.annotations?.["kubernetes.io/config.source"] ?? "api";
+    this.#ports.ledger.note(uid, "seen", `from ${source}`);
+  }
+
+  #begin(pod: IdentifiedPod): void {
+    const uid = uidOf(pod);
     if (pod.metadata.deletionTimestamp !== undefined) {
       this.terminate(uid, { cause: "deleted", graceSeconds: graceSecondsOf(pod) });
     }
@@ -180,9 +195,12 @@ export class PodWorkers {
     // Every container that starts or stops listens; more than ten are no leak.
     setMaxListeners(0, interrupt.signal);
     worker.interrupt = interrupt;
-    const measured = this.#measure(worker);
+    const operation = operationOf(worker);
+    const measured = this.#measure(worker, operation);
+    const { tracer = noTracer } = this.#ports;
     try {
-      this.#schedule(worker, await this.#step(worker, interrupt.signal));
+      const outcome = await tracer.span(syncSpan(worker, operation), () => this.#step(worker, interrupt.signal));
+      this.#schedule(worker, outcome);
     } catch (error) {
       if (signal.aborted) return;
       if (interrupt.signal.aborted) this.#keyed.wake(uid);
@@ -196,12 +214,11 @@ export class PodWorkers {
   }
 
   /** Returns what to call when the sync has ended. */
-  #measure(worker: Worker): () => void {
+  #measure(worker: Worker, operation: SyncOperation): () => void {
     const { metrics, clock } = this.#ports;
     if (metrics === undefined) return () => {};
     const startedAt = clock.monotonic();
     if (worker.synced === undefined) metrics.began(podOf(worker), startedAt - worker.madeAt);
-    const operation = operationOf(worker);
     worker.synced = podOf(worker) ?? "unknown";
     return () => metrics.synced(operation, clock.monotonic() - startedAt);
   }
@@ -288,7 +305,9 @@ export class PodWorkers {
     for (const listener of this.#goneListeners) listener(uid);
     if (returning === undefined) return;
     this.#ports.metrics?.restarted(returning);
-    this.upsert(returning);
+    // Nothing is left of it, its checkpoint included: there is nothing to read, and nobody to try again if that failed.
+    this.#add(newPodWorker(uid, returning, this.#ports, {}));
+    this.#begin(returning);
   }
 
   #wakeNamesakes(worker: Worker): void {
@@ -362,6 +381,23 @@ function blockOf(pending: PendingResize | undefined): Parameters<WorkerPorts["le
   if (pending === undefined) return undefined;
   const { reason, message, nextTryAt } = pending;
   return { reason: `Resize${reason}`, message, ...(nextTryAt === undefined ? {} : { nextTryAt }) };
+}
+
+/** Named as those who know the kubelet's traces look for them. */
+function syncSpan(worker: Worker, operation: SyncOperation): SpanStart {
+  const { namespace = "", name = "" } = podOf(worker)?.metadata ?? {};
+  const names = { kill: "syncTerminatingPod", terminated: "syncTerminatedPod" } as const;
+  return {
+    name: operation === "kill" || operation === "terminated" ? names[operation] : "syncPod",
+    mayBegin: true,
+    attributes: {
+      "k8s.pod.uid": worker.uid,
+      "k8s.pod": `${namespace}/${name}`,
+      "k8s.pod.name": name,
+      "k8s.pod.update_type": operation,
+      "k8s.namespace.name": namespace,
+    },
+  };
 }
 
 function operationOf(worker: Worker): SyncOperation {

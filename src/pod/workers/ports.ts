@@ -1,9 +1,10 @@
-import type { Clock, Logger } from "../../ground/base/index.ts";
+import type { Clock, Logger, Tracer } from "../../ground/base/index.ts";
 import type {
   Container,
   ContainerResources,
   GivenResources,
   IdentifiedPod,
+  NodeDecision,
   ObservedContainer,
   ObservedPod,
   PodLedger,
@@ -51,6 +52,7 @@ export interface WorkerPorts {
   /** How many pods may be starting at once. */
   readonly rush: Rush;
   readonly metrics?: WorkerMetrics | undefined;
+  readonly tracer?: Tracer;
 }
 
 /** Told what workers do, for metrics. */
@@ -131,13 +133,13 @@ export interface ResizePort {
   /** What users are told of what the pod as a whole has; undefined: nothing. */
   podLevel(pod: IdentifiedPod, isRunning: boolean): Promise<StatusInput["resize"]["podLevel"]>;
   /** Users know that the pod has what it was promised. */
-  told(uid: PodUid): void;
+  told(uid: PodUid, generation: number | undefined): void;
   /** Resolves when what pods were promised would outlive the agent; a disk that does not answer is not waited for. */
   promiseKept(signal: AbortSignal): Promise<void>;
   /** Raises what the pod's cgroup allows to what its containers were promised, where it is less. */
-  raisePod(pod: IdentifiedPod, resource: ResizableResource): Promise<void>;
+  raisePod(pod: IdentifiedPod, resources: readonly ResizableResource[], signal: AbortSignal): Promise<void>;
   /** Makes it what they were promised. */
-  lowerPod(pod: IdentifiedPod, resource: ResizableResource): Promise<void>;
+  lowerPod(pod: IdentifiedPod, resources: readonly ResizableResource[], signal: AbortSignal): Promise<void>;
   /** Lets the pod's cgroup follow what its containers have got by starting anew. */
   followPod(pod: IdentifiedPod): Promise<void>;
   /** The pod as a whole has this now. */
@@ -192,9 +194,14 @@ export interface PodSetupPort {
 export interface PodCheckpoint {
   readonly status?: PodStatus;
   readonly crashBackoff?: Readonly<Record<string, { readonly delayMs: number; readonly updatedAt: number }>>;
+  /** Why the node takes it off; said here before its containers are killed, which nobody could tell from a crash. */
+  readonly decision?: NodeDecision;
+  /** Ids, by name, of containers that are killed so that others take their place; said here before, for the same reason. */
+  readonly replaced?: Readonly<Record<string, string>>;
 }
 
 export interface PodCheckpointPort {
+  /** Throws where that can't be told for now. */
   load(uid: PodUid): PodCheckpoint;
   /** Resolves when it would survive the end of the agent. */
   save(uid: PodUid, checkpoint: PodCheckpoint): Promise<void>;

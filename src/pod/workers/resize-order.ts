@@ -1,3 +1,4 @@
+import { aFewAtOnce, mapAtMost } from "../../ground/base/index.ts";
 import {
   amountIn,
   type ContainerResources,
@@ -20,34 +21,71 @@ export async function resizePod(
   port: ResizePort,
   signal: AbortSignal,
 ): Promise<void> {
-  await port.promiseKept(signal);
-  await refuseBelowUsage(pod, plan, port, signal);
+  // Neither changes anything, so one may run beside the other; nothing is given before both are through.
+  await mapAtMost(2, [port.promiseKept(signal), refuseBelowUsage(pod, plan, port, signal)], (each) => each);
   const given = new Map(plan.containers.map((resize) => [resize.container.name, resize.given]));
   const isWhole = plan.pod.changed.length > 0;
   let ofPod = plan.pod.given;
-  // Memory first: it is what can fail.
-  for (const resource of [...resizableResources].reverse()) {
-    const due = plan.containers.filter(({ changed }) => changed.includes(resource));
-    const isPodDue = plan.pod.changed.includes(resource);
-    if (due.length === 0 && !isPodDue) continue;
-    await port.raisePod(pod, resource);
-    if (isPodDue) ofPod = mixed(ofPod, pod.spec.resources, resource);
+  for (const resources of passesOf(plan)) {
+    const isDue = ({ changed }: Pick<ContainerResize, "changed">): boolean =>
+      changed.some((resource) => resources.includes(resource));
+    await port.raisePod(pod, resources, signal);
+    if (isDue(plan.pod)) ofPod = mixed(ofPod, pod.spec.resources, resources);
     // Containers without limits have the pod's: of the other resource it is not their turn yet.
     const staged = isWhole ? { ...pod, spec: { ...pod.spec, resources: ofPod } } : pod;
-    for (const resize of givingBackFirst(due, resource)) {
-      const { name, resources } = resize.container;
-      const now = mixed(given.get(name), resources, resource);
-      await port.update(staged, resize.running, { ...resize.container, resources: now }, signal);
-      given.set(name, now);
+    for (const group of givingBackFirst(plan.containers.filter(isDue), resources)) {
+      await mapAtMost(aFewAtOnce, group, async ({ container, running }) => {
+        const now = mixed(given.get(container.name), container.resources, resources);
+        await port.update(staged, running, { ...container, resources: now }, signal);
+        given.set(container.name, now);
+      });
     }
-    await port.lowerPod(pod, resource);
-    if (isPodDue) port.notePod(uidOf(pod), ofPod);
+    await port.lowerPod(pod, resources, signal);
+    if (isDue(plan.pod)) port.notePod(uidOf(pod), ofPod);
   }
 }
 
-function givingBackFirst(resizes: readonly ContainerResize[], resource: ResizableResource): readonly ContainerResize[] {
-  const givesBack = ({ before, after }: ContainerResize): boolean => isLowered(before, after, resource);
-  return [...resizes.filter(givesBack), ...resizes.filter((resize) => !givesBack(resize))];
+/**
+ * Which resources change together. An update of a container takes the runtime most of the time that a resize takes, so
+ * both are one update unless the order forbids it: where some give memory to others and some CPUs, one that gives the
+ * one and gets the other would have to go first and last. Then memory is first, as it is what can fail.
+ */
+function passesOf({ containers, pod }: ResizePlan): readonly (readonly ResizableResource[])[] {
+  const changed = [...resizableResources]
+    .reverse()
+    .filter((resource) => [pod, ...containers].some((each) => each.changed.includes(resource)));
+  const isTorn = (resize: ContainerResize): boolean =>
+    changed.some((resource) => givesBack(resize, resource)) && changed.some((resource) => gets(resize, resource));
+  const isOneOrder = contested(containers, changed).length < 2 || !containers.some(isTorn);
+  return isOneOrder ? [changed] : changed.map((resource) => [resource]);
+}
+
+function givingBackFirst(
+  resizes: readonly ContainerResize[],
+  resources: readonly ResizableResource[],
+): readonly (readonly ContainerResize[])[] {
+  const moved = contested(resizes, resources);
+  const isFirst = (resize: ContainerResize): boolean => moved.some((resource) => givesBack(resize, resource));
+  return [resizes.filter(isFirst), resizes.filter((resize) => !isFirst(resize))];
+}
+
+/** Resources that some containers give back and others get: there the order matters. */
+function contested(
+  resizes: readonly ContainerResize[],
+  resources: readonly ResizableResource[],
+): readonly ResizableResource[] {
+  return resources.filter(
+    (resource) =>
+      resizes.some((resize) => givesBack(resize, resource)) && resizes.some((resize) => gets(resize, resource)),
+  );
+}
+
+function givesBack({ changed, before, after }: ContainerResize, resource: ResizableResource): boolean {
+  return changed.includes(resource) && isLowered(before, after, resource);
+}
+
+function gets({ changed, before, after }: ContainerResize, resource: ResizableResource): boolean {
+  return changed.includes(resource) && !isLowered(before, after, resource);
 }
 
 function isLowered(before: ContainerResources, after: ContainerResources, resource: ResizableResource): boolean {
@@ -55,16 +93,20 @@ function isLowered(before: ContainerResources, after: ContainerResources, resour
   return wanted !== undefined && (had === undefined || wanted < had);
 }
 
-/** The resources before, with the new values of one of them. */
+/** The resources before, with the new values of those that are named. */
 function mixed(
   before: ContainerResources | undefined,
   after: ContainerResources | undefined,
-  resource: ResizableResource,
+  resources: readonly ResizableResource[],
 ): ContainerResources {
-  const list = (key: "requests" | "limits") => {
-    const { [resource]: _, ...others } = before?.[key] ?? {};
-    const value = after?.[key]?.[resource];
-    return value === undefined ? others : { ...others, [resource]: value };
+  const list = (key: "requests" | "limits"): Readonly<Record<string, string>> => {
+    const values = { ...before?.[key] };
+    for (const resource of resources) {
+      const value = after?.[key]?.[resource];
+      if (value === undefined) delete values[resource];
+      else values[resource] = value;
+    }
+    return values;
   };
   return { ...before, requests: list("requests"), limits: list("limits") };
 }

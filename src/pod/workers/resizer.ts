@@ -36,7 +36,6 @@ export interface ResizerPorts {
   readonly containers: ContainerUpdates;
   /** The newest sandbox of the pod. */
   readonly sandboxOf: (uid: PodUid) => SandboxId | undefined;
-  readonly signal: AbortSignal;
 }
 
 /** Everything by which running containers get other resources. */
@@ -63,8 +62,9 @@ export class Resizer implements ResizePort {
     return { generation: accepted.get(uid) };
   }
 
-  told(uid: PodUid): void {
-    this.#ports.accepted.delete(uid);
+  told(uid: PodUid, generation: number | undefined): void {
+    // Another one may have been accepted while the end of this one was being kept.
+    if (this.#ports.accepted.get(uid) === generation) this.#ports.accepted.delete(uid);
   }
 
   async podLevel(pod: IdentifiedPod, isRunning: boolean): Promise<StatusInput["resize"]["podLevel"]> {
@@ -80,14 +80,14 @@ export class Resizer implements ResizePort {
     return withDeadline(clock, savedMs, late, signal, (bounded) => unlessAborted(allocations.saved(), bounded));
   }
 
-  async raisePod(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {
-    await this.#ports.cgroups.raise(pod, resource);
-    await this.#tellSandbox(pod);
+  async raisePod(pod: IdentifiedPod, resources: readonly ResizableResource[], signal: AbortSignal): Promise<void> {
+    await this.#ports.cgroups.raise(pod, resources);
+    await this.#tellSandbox(pod, signal);
   }
 
-  async lowerPod(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {
-    await this.#ports.cgroups.lower(pod, resource);
-    await this.#tellSandbox(pod);
+  async lowerPod(pod: IdentifiedPod, resources: readonly ResizableResource[], signal: AbortSignal): Promise<void> {
+    await this.#ports.cgroups.lower(pod, resources);
+    await this.#tellSandbox(pod, signal);
   }
 
   followPod(pod: IdentifiedPod): Promise<void> {
@@ -104,8 +104,14 @@ export class Resizer implements ResizePort {
     container: Container,
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#ports.containers.update(pod, running, container, signal);
-    this.#ports.actuations.note(pod, running.name, container.resources ?? {});
+    const { containers, actuations } = this.#ports;
+    try {
+      await containers.update(pod, running, container, signal);
+    } catch (error) {
+      actuations.doubt(pod, running.name, container.resources ?? {});
+      throw error;
+    }
+    actuations.note(pod, running.name, container.resources ?? {});
   }
 
   podMemoryLimit(pod: IdentifiedPod): bigint | undefined {
@@ -120,9 +126,9 @@ export class Resizer implements ResizePort {
     return this.#ports.containers.memoryUsage(running, signal);
   }
 
-  async #tellSandbox(pod: IdentifiedPod): Promise<void> {
+  async #tellSandbox(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
     const id = this.#ports.sandboxOf(uidOf(pod));
-    if (id !== undefined) await this.#ports.containers.tellSandbox(pod, id, this.#ports.signal);
+    if (id !== undefined) await this.#ports.containers.tellSandbox(pod, id, signal);
   }
 }
 

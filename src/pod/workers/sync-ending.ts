@@ -1,9 +1,12 @@
-import { messageOf } from "../../ground/base/index.ts";
+import { messageOf, type Timer } from "../../ground/base/index.ts";
 import type { IdentifiedPod, ObservedPod } from "../../ground/model/index.ts";
 import { killDeadlineOf, type Terminating } from "./pod-state.ts";
 import type { KillerPort, WorkerPorts } from "./ports.ts";
-import { publishStatus } from "./publish-status.ts";
+import { keepDecision, publishEnd, publishStatus } from "./publish-status.ts";
 import { move, type PodWorker, type SyncOutcome, type Worker } from "./worker.ts";
+
+/** A pod that eats 100 MiB a second has not eaten much more by then. */
+const longestKeepMs = 250;
 
 /** Stops what still runs of a pod. */
 export async function syncTerminating(
@@ -15,8 +18,9 @@ export async function syncTerminating(
   const { uid } = worker;
   const known = worker.type === "pod" ? { worker, pod: worker.pod } : undefined;
   const observed = await ports.observer.inspect(uid, signal);
+  if (known !== undefined && state.decision !== undefined) await keptSoon(known.worker, ports);
   // The disk that keeps the status, which may be slow, is no reason to let anything run on.
-  const isTold = settled(known === undefined ? undefined : tellOfEnding(known.worker, known.pod, observed, ports));
+  const isTold = known === undefined ? undefined : tellOfEnding(known.worker, known.pod, observed, ports);
   // Somebody may have asked for less grace meanwhile.
   const present = worker.state.step === "terminating" ? worker.state : state;
   const now = ports.clock.monotonic();
@@ -36,29 +40,38 @@ export async function syncTerminating(
   }
   ports.probes.remove(uid);
   if (known !== undefined) {
-    await publishStatus(known.worker, known.pod, keepIps(after, observed), "stopped", ports);
+    await publishEnd(known.worker, known.pod, keepIps(after, observed), "stopped", ports);
   }
   move(worker, { type: "containersGone" });
   return { type: "again" };
 }
 
+/** Keeps the node's decision before anything is killed, unless the disk takes too long: the node may be in need. */
+async function keptSoon(worker: PodWorker, ports: WorkerPorts): Promise<void> {
+  let timer: Timer | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = ports.clock.after(longestKeepMs, resolve);
+  });
+  await Promise.race([keepDecision(worker, ports), late]);
+  timer?.cancel();
+}
+
+/** A pod that says odd things of itself may make this impossible; it is ended all the same. */
 async function tellOfEnding(
   worker: PodWorker,
   pod: IdentifiedPod,
   observed: ObservedPod,
   ports: WorkerPorts,
 ): Promise<void> {
-  ports.probes.ensure(pod);
-  ports.probes.observe(pod, observed);
-  await publishStatus(worker, pod, observed, "wanted", ports);
+  try {
+    ports.probes.ensure(pod);
+    ports.probes.observe(pod, observed);
+    await publishStatus(worker, pod, observed, "wanted", ports);
+  } catch (error) {
+    const { name, namespace } = pod.metadata;
+    ports.log.error("Could not tell that a pod ends; ending it all the same", error, { pod: name, namespace });
+  }
   ports.probes.beginTermination(worker.uid);
-}
-
-/** Its failure is told to who awaits it, and is no failure that nobody handles until then. */
-function settled(work: Promise<void> | undefined): Promise<void> {
-  const result = work ?? Promise.resolve();
-  result.catch(() => {});
-  return result;
 }
 
 async function kill(
@@ -86,7 +99,7 @@ export async function syncTerminated(worker: Worker, ports: WorkerPorts, signal:
   await ports.setup.release(uid, known?.pod, signal);
   const observed = ports.observer.latest(uid);
   if (known !== undefined && observed !== undefined) {
-    await publishStatus(known.worker, known.pod, observed, "final", ports);
+    await publishEnd(known.worker, known.pod, observed, "final", ports);
   }
   move(worker, { type: "released" });
   return { type: "again" };

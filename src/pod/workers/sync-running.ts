@@ -1,25 +1,19 @@
-import { isAbort } from "../../ground/base/index.ts";
-import {
-  graceSecondsOf,
-  type IdentifiedPod,
-  isTerminalPhase,
-  type ObservedPod,
-  type PodStatus,
-} from "../../ground/model/index.ts";
+import { graceSecondsOf, type IdentifiedPod, isTerminalPhase, type ObservedPod } from "../../ground/model/index.ts";
+import { activeDeadline, endByDeadline } from "./active-deadline.ts";
 import { type ApplyFailure, applyPlan, startsAnything } from "./apply.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import { type PodPlan, planPod } from "./plan.ts";
-import { resizesAnything } from "./plan-resize.ts";
+import { noResize, resizesAnything } from "./plan-resize.ts";
 import type { Running } from "./pod-state.ts";
 import type { WorkerPorts } from "./ports.ts";
-import { publishStatus } from "./publish-status.ts";
+import { type BegunStatus, beginStatus, publishStatus } from "./publish-status.ts";
+import { forgetSpared } from "./replaced.ts";
+import { observe, whileReporting } from "./report-progress.ts";
 import type { StartSlots } from "./start-slots.ts";
 import { move, type PodWorker, type SyncOutcome } from "./worker.ts";
 
 const networkRetryMs = 1_000;
 const nameRetryMs = 1_000;
-/** How soon users see what has become of the containers that are up while others are still being started. */
-const progressMs = 2_000;
 
 /** What a sync needs of the collection of workers it belongs to. */
 export interface RunningTools {
@@ -30,22 +24,55 @@ export interface RunningTools {
   isNameInUse(pod: IdentifiedPod): boolean;
 }
 
-/** Brings a wanted pod closer to running: look, report, plan, act, report again. `state` and `pod` are as it begins. */
+/** The pod and what it has come to, as a sync begins. */
+interface Begun {
+  readonly worker: PodWorker;
+  readonly state: Running;
+  readonly pod: IdentifiedPod;
+}
+
+/** What a sync has found out before it acts. */
+interface Findings extends Begun, BegunStatus {
+  readonly observed: ObservedPod;
+  readonly plan: PodPlan;
+  /** Whether it was not looked at just now. */
+  readonly isKnownFromBefore: boolean;
+}
+
+/** Brings a wanted pod closer to running: look, report, plan, act, report again. */
 export async function syncRunning(
-  { worker, state, pod }: { readonly worker: PodWorker; readonly state: Running; readonly pod: IdentifiedPod },
+  begun: Begun,
   ports: WorkerPorts,
   tools: RunningTools,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
+  const { worker, pod } = begun;
   const isKnownFromBefore = !worker.stale && ports.observer.latest(worker.uid) !== undefined;
   const observed = await observe(worker, pod, ports, signal);
-  const status = await publishStatus(worker, pod, observed, "wanted", ports);
+  const report = await beginStatus(worker, pod, observed, "wanted", ports);
+  const plan = makePlan(worker, pod, observed, ports);
+  forgetSpared(worker, observed, plan);
+  // What is given in place rests on the promise alone. That it is under way is kept and told meanwhile; an agent that
+  // ends before finds promise and gift in their files, and tells of the rest. All else waits until users know.
+  if (!isResizeAlone(plan)) await report.told;
+  try {
+    return await follow({ ...begun, ...report, observed, plan, isKnownFromBefore }, ports, tools, signal);
+  } finally {
+    await report.told;
+  }
+}
+
+async function follow(
+  { worker, state, pod, observed, plan, status, told, isKnownFromBefore }: Findings,
+  ports: WorkerPorts,
+  tools: RunningTools,
+  signal: AbortSignal,
+): Promise<SyncOutcome> {
   if (isTerminalPhase(status.phase)) return end(worker, pod, ports);
   const deadline = activeDeadline(pod, status);
   if (deadline !== undefined && deadline <= ports.clock.now()) return endByDeadline(worker, pod, ports);
   if (deadline !== undefined) tools.interruptAt(deadline);
 
-  const plan = makePlan(worker, pod, observed, ports);
   if (state.isPrepared || isIdle(plan)) ports.setup.keep(pod);
   if (isIdle(plan)) {
     await ports.resize.followPod(pod);
@@ -60,21 +87,8 @@ export async function syncRunning(
   if (plan.killPod && plan.sandbox.type === "none") {
     return stopRemains({ worker, state, pod }, plan, observed, ports, signal);
   }
-  if (plan.sandbox.type === "create" && tools.isNameInUse(pod)) {
-    const message = "the pod that had this name before has not ended yet";
-    return { type: "retry", at: ports.clock.now() + nameRetryMs, reason: "NameInUse", message };
-  }
-  const network = pod.spec.hostNetwork === true ? undefined : ports.networkProblem();
-  if (network !== undefined) {
-    const message = `network is not ready: ${network}`;
-    ports.recordEvent(pod, { type: "Warning", reason: "NetworkNotReady", message });
-    return { type: "retry", at: ports.clock.now() + networkRetryMs, reason: "NetworkNotReady", message };
-  }
-  const waitMs = plan.sandbox.type === "create" ? worker.sandboxPace.waitMs(ports.clock.monotonic()) : 0;
-  if (waitMs > 0) {
-    const message = "a sandbox was made for the pod a moment ago, and cannot be used";
-    return { type: "retry", at: ports.clock.now() + waitMs, reason: "SandboxChanged", message };
-  }
+  const obstacle = obstacleTo(worker, pod, plan, ports, tools);
+  if (obstacle !== undefined) return obstacle;
   // Before it takes a slot: a driver may take its time, and pods that do not need it must not wait for it.
   const hasSandbox = plan.sandbox.type !== "create";
   if (!hasSandbox || startsAnything(plan)) await ports.setup.prepareClaims(pod, hasSandbox, signal);
@@ -90,6 +104,42 @@ export async function syncRunning(
   const failures = await (plan.sandbox.type === "create" ? tools.slots.run(act, signal) : act());
   // Before anybody is told that a resize is done.
   await ports.resize.followPod(pod);
+  await told;
+  return reportAgain(worker, pod, failures, ports, signal);
+}
+
+/** What keeps a plan from being carried out now. */
+function obstacleTo(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  { sandbox }: PodPlan,
+  ports: WorkerPorts,
+  tools: RunningTools,
+): SyncOutcome | undefined {
+  if (sandbox.type === "create" && tools.isNameInUse(pod)) {
+    const message = "the pod that had this name before has not ended yet";
+    return { type: "retry", at: ports.clock.now() + nameRetryMs, reason: "NameInUse", message };
+  }
+  const network = pod.spec.hostNetwork === true ? undefined : ports.networkProblem();
+  if (network !== undefined) {
+    const message = `network is not ready: ${network}`;
+    ports.recordEvent(pod, { type: "Warning", reason: "NetworkNotReady", message });
+    return { type: "retry", at: ports.clock.now() + networkRetryMs, reason: "NetworkNotReady", message };
+  }
+  const waitMs = sandbox.type === "create" ? worker.sandboxPace.waitMs(ports.clock.monotonic()) : 0;
+  if (waitMs <= 0) return undefined;
+  const message = "a sandbox was made for the pod a moment ago, and cannot be used";
+  return { type: "retry", at: ports.clock.now() + waitMs, reason: "SandboxChanged", message };
+}
+
+/** Tells what has become of the pod, and what is to be done next. */
+async function reportAgain(
+  worker: PodWorker,
+  pod: IdentifiedPod,
+  failures: readonly ApplyFailure[],
+  ports: WorkerPorts,
+  signal: AbortSignal,
+): Promise<SyncOutcome> {
   worker.stale = true;
   const after = await observe(worker, pod, ports, signal);
   const ended = isTerminalPhase((await publishStatus(worker, pod, after, "wanted", ports)).phase);
@@ -109,7 +159,7 @@ export async function syncRunning(
  * affairs: where stopping changes nothing, doing it again at once would go on for ever.
  */
 async function stopRemains(
-  { worker, state, pod }: { readonly worker: PodWorker; readonly state: Running; readonly pod: IdentifiedPod },
+  { worker, state, pod }: Begun,
   plan: PodPlan,
   observed: ObservedPod,
   ports: WorkerPorts,
@@ -129,81 +179,23 @@ async function stopRemains(
   return { type: "retry", at, reason: "SyncError", message: "the runtime does not stop what is left of the pod" };
 }
 
-/** Shows how far the pod has come for as long as the work takes: a slow image must not hide what already runs. */
-async function whileReporting<Result>(
-  worker: PodWorker,
-  pod: IdentifiedPod,
-  ports: WorkerPorts,
-  signal: AbortSignal,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const { clock } = ports;
-  let report = Promise.resolve();
-  let isDone = false;
-  const soon = (): { cancel(): void } =>
-    clock.after(progressMs, () => {
-      report = (async () => {
-        if (worker.stale) await reportProgress(worker, pod, ports, signal);
-        if (!isDone) timer = soon();
-      })();
-    });
-  let timer = soon();
-  try {
-    return await work();
-  } finally {
-    isDone = true;
-    timer.cancel();
-    await report;
-  }
-}
-
-async function reportProgress(
-  worker: PodWorker,
-  pod: IdentifiedPod,
-  ports: WorkerPorts,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await publishStatus(worker, pod, await observe(worker, pod, ports, signal), "starting", ports);
-  } catch (error) {
-    if (isAbort(error, signal)) return;
-    ports.log.debug(2, "Could not look how far a pod has come", { pod: pod.metadata.name, err: error });
-  }
-}
-
-async function observe(
-  worker: PodWorker,
-  pod: IdentifiedPod,
-  ports: WorkerPorts,
-  signal: AbortSignal,
-): Promise<ObservedPod> {
-  let observed = ports.observer.latest(worker.uid);
-  if (worker.stale || observed === undefined) {
-    // Cleared first: whatever happens while we look calls for another look.
-    worker.stale = false;
-    try {
-      observed = await ports.observer.inspect(worker.uid, signal);
-    } catch (error) {
-      worker.stale = true;
-      throw error;
-    }
-  }
-  ports.probes.ensure(pod);
-  ports.probes.observe(pod, observed);
-  return observed;
-}
-
 function makePlan(worker: PodWorker, pod: IdentifiedPod, observed: ObservedPod, ports: WorkerPorts): PodPlan {
   return planPod({
     pod,
     observed,
     hashOf: ports.hashOf,
     given: ports.resize.givenTo(worker.uid),
+    isReplaced: ({ name, id }) => worker.replaced.get(name) === id,
     probes: {
       liveness: (container) => ports.probes.result(worker.uid, container, "liveness"),
       startup: (container) => ports.probes.result(worker.uid, container, "startup"),
     },
   });
+}
+
+/** Whether running containers get other resources, and nothing else is done. */
+function isResizeAlone(plan: PodPlan): boolean {
+  return resizesAnything(plan.resize) && isIdle({ ...plan, resize: noResize });
 }
 
 function isIdle(plan: PodPlan): boolean {
@@ -220,27 +212,5 @@ function isIdle(plan: PodPlan): boolean {
 function end(worker: PodWorker, pod: IdentifiedPod, { clock }: WorkerPorts): SyncOutcome {
   const ended = { type: "ended", now: clock.monotonic(), isPastDeadline: false } as const;
   move(worker, { ...ended, cause: "completed", graceSeconds: graceSecondsOf(pod) });
-  return { type: "again" };
-}
-
-function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): number | undefined {
-  const { activeDeadlineSeconds } = pod.spec;
-  const startTime = status?.startTime ?? pod.status?.startTime;
-  if (activeDeadlineSeconds === undefined || startTime === undefined) return undefined;
-  // The time is cut to whole seconds, and no pod may be ended early.
-  return Date.parse(startTime) + (activeDeadlineSeconds + 1) * 1000;
-}
-
-function endByDeadline(worker: PodWorker, pod: IdentifiedPod, ports: WorkerPorts): SyncOutcome {
-  const message = "Pod was active on the node longer than the specified deadline";
-  ports.recordEvent(pod, { type: "Normal", reason: "DeadlineExceeded", message });
-  move(worker, {
-    type: "ended",
-    now: ports.clock.monotonic(),
-    isPastDeadline: true,
-    cause: "evicted",
-    graceSeconds: graceSecondsOf(pod),
-    amendStatus: (status) => ({ ...status, phase: "Failed", reason: "DeadlineExceeded", message }),
-  });
   return { type: "again" };
 }

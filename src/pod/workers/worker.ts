@@ -3,9 +3,12 @@ import {
   beforeShutdown,
   type IdentifiedPod,
   isStaticPod,
+  isTerminalPhase,
+  type NodeDecision,
   type PodStatus,
   type PodUid,
   type RetryReason,
+  takenOffStatus,
 } from "../../ground/model/index.ts";
 import type { WaitingReason } from "../status/index.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
@@ -16,8 +19,9 @@ import {
   nextState,
   type PodState,
   type PodStateEvent,
+  stillTakenOff,
 } from "./pod-state.ts";
-import type { WorkerPorts } from "./ports.ts";
+import type { PodCheckpoint, WorkerPorts } from "./ports.ts";
 import { SandboxPace } from "./sandbox-pace.ts";
 
 /** Everything one worker knows of its pod besides what can be read from outside. */
@@ -28,8 +32,12 @@ export interface PodWorker extends WorkerRecords {
   readonly type: "pod";
   /** As it is run, with the resources that it was promised. */
   pod: IdentifiedPod;
+  /** Its containers and its cgroup are being given what they were promised at this moment. */
+  isResizing: boolean;
   /** Why the last attempt to give running containers what they were promised did not succeed. */
   resizeError: { readonly message: string; readonly generation: number | undefined } | undefined;
+  /** Containers that were killed so that others take their place, by name: the ids, until those run. */
+  readonly replaced: Map<string, string>;
   /** Changed by `move` alone. */
   state: PodState;
 }
@@ -67,27 +75,52 @@ interface WorkerRecords {
   interrupt: LinkedSignal | undefined;
 }
 
-export function newPodWorker(uid: PodUid, pod: IdentifiedPod, ports: WorkerPorts): PodWorker {
-  const checkpoint = ports.checkpoints.load(uid);
-  if (checkpoint.status !== undefined) ports.statuses.restore(uid, statusToGoOnFrom(pod, checkpoint.status));
+type BeginningPorts = Pick<WorkerPorts, "clock" | "statuses" | "checkpoints" | "crashBackoff">;
+
+export function newPodWorker(
+  uid: PodUid,
+  pod: IdentifiedPod,
+  ports: BeginningPorts,
+  checkpoint: PodCheckpoint = ports.checkpoints.load(uid),
+): PodWorker {
+  const { status: saved, decision, crashBackoff, replaced } = checkpoint;
+  const status = saved === undefined ? undefined : statusToGoOnFrom(pod, saved);
+  if (status !== undefined) ports.statuses.restore(uid, status);
   return {
     type: "pod",
     pod,
+    isResizing: false,
     resizeError: undefined,
-    state: newlyRunning,
-    ...newRecords(uid, new CrashBackoff(ports.crashBackoff, checkpoint.crashBackoff), ports),
+    replaced: new Map(Object.entries(replaced ?? {})),
+    state: stateToGoOnFrom(status, decision, ports),
+    ...newRecords(uid, new CrashBackoff(ports.crashBackoff, crashBackoff), ports),
   };
 }
 
-/** The node that ended a static pod when it was turned off is back, and so is the pod; any other end stands. */
+/** What the node had begun to take off, and has not told the end of, is not started again: it goes. */
+function stateToGoOnFrom(
+  status: PodStatus | undefined,
+  decision: NodeDecision | undefined,
+  { clock }: BeginningPorts,
+): PodState {
+  if (decision === undefined || isTerminalPhase(status?.phase)) return newlyRunning;
+  return stillTakenOff(decision, (computed) => takenOffStatus(computed, decision, clock.now()));
+}
+
+/**
+ * The node that ended a static pod when it was turned off is back, and so is the pod; any other end stands. So does one
+ * that the API server was told of and that could not be saved here, as on a full disk: it never runs again.
+ */
 function statusToGoOnFrom(pod: IdentifiedPod, saved: PodStatus): PodStatus {
-  return (isStaticPod(pod) ? beforeShutdown(saved) : undefined) ?? saved;
+  if (isStaticPod(pod)) return beforeShutdown(saved) ?? saved;
+  const { status: shown } = pod;
+  return shown !== undefined && isTerminalPhase(shown.phase) && !isTerminalPhase(saved.phase) ? shown : saved;
 }
 
 export function newOrphanWorker(
   uid: PodUid,
   { fullName, graceSeconds }: { readonly fullName: string; readonly graceSeconds: number },
-  ports: WorkerPorts,
+  ports: BeginningPorts,
 ): OrphanWorker {
   const { crashBackoff } = ports.checkpoints.load(uid);
   return {
@@ -98,7 +131,7 @@ export function newOrphanWorker(
   };
 }
 
-function newRecords(uid: PodUid, crashBackoff: CrashBackoff, ports: WorkerPorts): WorkerRecords {
+function newRecords(uid: PodUid, crashBackoff: CrashBackoff, ports: BeginningPorts): WorkerRecords {
   return {
     uid,
     stale: true,

@@ -6,7 +6,7 @@ import type { PodWorkers } from "./pod-workers.ts";
 const shortestWaitMs = 10_000;
 
 /** Ends a pod because the node wants it gone, and says so where that takes longer than it should. */
-export async function takeOffInTime(
+export async function endByNode(
   pod: IdentifiedPod,
   request: Omit<TerminateRequest, "cause">,
   {

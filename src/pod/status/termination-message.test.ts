@@ -7,8 +7,8 @@ import { after, test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { exited, testObserved, testUid } from "../../../test/support/pods.ts";
 import type { ContainerId, ObservedContainer } from "../../ground/model/index.ts";
-import { readTerminationText } from "./termination-text.ts";
-import { TerminationTexts } from "./termination-texts.ts";
+import { readTerminationText } from "./termination-message.ts";
+import { TerminationTexts } from "./termination-message-reader.ts";
 
 const root = mkdtempSync(join(tmpdir(), "nodelet-words-"));
 after(() => rmSync(root, { recursive: true, force: true }));

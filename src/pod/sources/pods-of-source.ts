@@ -142,8 +142,8 @@ interface Comparison {
 
 function compare({ pod: known, incoming: lastIncoming }: StoredPod, incoming: IdentifiedPod): Comparison {
   if (incoming === lastIncoming) return { change: "none", pod: known };
-  if (!differsSemantically(known, incoming)) {
-    if (jsonEqual(known.status, incoming.status)) return { change: "none", pod: known };
+  if (!differs(() => hasOtherContent(known, incoming))) {
+    if (!differs(() => !jsonEqual(known.status, incoming.status))) return { change: "none", pod: known };
     return { change: "reconcile", pod: Object.freeze({ ...known, status: incoming.status }) };
   }
   const { labels, deletionTimestamp, deletionGracePeriodSeconds, generation } = incoming.metadata;
@@ -167,9 +167,9 @@ function compare({ pod: known, incoming: lastIncoming }: StoredPod, incoming: Id
 }
 
 /** A pod too odd to be compared counts as changed: one such pod must not hold up the others of its list. */
-function differsSemantically(known: IdentifiedPod, incoming: IdentifiedPod): boolean {
+function differs(look: () => boolean): boolean {
   try {
-    return hasOtherContent(known, incoming);
+    return look();
   } catch {
     return true;
   }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { withoutDescriptors } from "../../../test/support/without-descriptors.ts";
 import { silentLogger } from "../../ground/base/index.ts";
 import { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 import type { Credential } from "./keyring.ts";
@@ -248,18 +249,64 @@ test("records of images that are gone are dropped, unless written since", async 
   assert.equal(((await store.read("pulled", "new")) as { imageRef: string }).imageRef, "new");
 });
 
-test("a record that cannot be understood asks for credentials again instead of failing", async () => {
+for (const type of ["AlwaysVerify", "NeverVerifyPreloadedImages"] as const) {
+  test(`a record that cannot be understood asks for credentials again instead of failing (${type})`, async () => {
+    await using store = await Store.create();
+    const access = await store.open({ type });
+    await pull(access, credentials.secret);
+    for (const content of [
+      "",
+      "{",
+      "[]",
+      '{"kind":"ImagePulledRecord","imageRef":"x","credentialMapping":{"reg.io/app":7}}',
+    ]) {
+      await writeFile(store.path("pulled", ref), content);
+      assert.equal(await access.mayUse(image, ref, async () => [credentials.secret]), false, content);
+    }
+    await pull(access, credentials.secret);
+    assert.equal(await access.mayUse(image, ref, async () => [credentials.secret]), true);
+  });
+}
+
+test("while it can't be told who pulled an image, nobody has it without credentials", async () => {
   await using store = await Store.create();
-  const access = await store.open({ type: "AlwaysVerify" });
+  const access = await store.open();
   await pull(access, credentials.secret);
-  for (const content of [
-    "{",
-    "[]",
-    '{"kind":"ImagePulledRecord","imageRef":"x","credentialMapping":{"reg.io/app":7}}',
-  ]) {
-    await writeFile(store.path("pulled", ref), content);
-    assert.equal(await access.mayUse(image, ref, async () => [credentials.secret]), false, content);
+  const without = (): Promise<boolean> => access.mayUse(image, ref, async () => []);
+  assert.equal(await without(), false);
+  {
+    using _ = withoutDescriptors();
+    assert.equal(await without(), false);
   }
+  await rm(store.path("pulled", ref));
+  assert.equal(await without(), true, "preloaded");
+  await rm(join(store.directory, "image_manager", "pulling"), { recursive: true });
+  await symlink("pulling", join(store.directory, "image_manager", "pulling"));
+  assert.equal(await without(), false, "whether it is being pulled is not known");
+});
+
+test("a record that can't be read for now is not replaced by one that knows less", async () => {
+  await using store = await Store.create();
+  const access = await store.open();
   await pull(access, credentials.secret);
-  assert.equal(await access.mayUse(image, ref, async () => [credentials.secret]), true);
+  const before = await store.read("pulled", ref);
+  {
+    await access.pullStarts(image);
+    using _ = withoutDescriptors();
+    await access.pullSucceeded(image, ref, credentials.foreign);
+  }
+  assert.deepEqual(await store.read("pulled", ref), before);
+});
+
+test("pulls of one image that begin and end side by side keep its intent until the last has ended", async () => {
+  await using store = await Store.create();
+  const access = await store.open();
+  const pulls = Array.from({ length: 20 }, () => access.pullStarts(image));
+  await Promise.all(pulls);
+  for (let ended = 1; ended < pulls.length; ended++) {
+    await Promise.all([access.pullFailed(image), access.pullStarts(image), access.pullFailed(image)]);
+    assert.equal(await store.count("pulling"), 1);
+  }
+  await access.pullFailed(image);
+  assert.equal(await store.count("pulling"), 0);
 });

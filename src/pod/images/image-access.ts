@@ -1,8 +1,14 @@
-import { type Clock, Limiter, type Logger, never } from "../../ground/base/index.ts";
+import { type Clock, explain, Limiter, type Logger, never, SerialByKey } from "../../ground/base/index.ts";
 import { apiTime, canonicalName, parseImageReference, repositoryOf } from "../../ground/model/index.ts";
 import type { Credential } from "./keyring.ts";
 import { credentialHash } from "./pull-credentials.ts";
-import type { PulledRecord, PullRecords, RecordedAccount, RecordedCredentials } from "./pull-records.ts";
+import {
+  type PulledRecord,
+  type PullRecords,
+  RecordError,
+  type RecordedAccount,
+  type RecordedCredentials,
+} from "./pull-records.ts";
 
 /** Which present images a pod may use only after showing that it could have pulled them. */
 export type VerificationPolicy =
@@ -20,6 +26,8 @@ export class ImageAccess {
   readonly #intents = new Map<string, number>();
   /** Records are read, changed and written back: one at a time. */
   readonly #turn = new Limiter(1);
+  /** Pulls of one image with different credentials begin and end side by side, and have one intent. */
+  readonly #intentTurn = new SerialByKey<string>();
 
   constructor(
     policy: VerificationPolicy,
@@ -38,15 +46,19 @@ export class ImageAccess {
       const wanted = canonicalName(intent);
       const image = images.find(({ names }) => names.some((name) => name === intent || canonicalName(name) === wanted));
       if (image === undefined) continue;
-      await this.#record(intent, image.id, undefined);
-      await this.#records.deleteIntent(intent);
+      try {
+        await this.#record(intent, image.id, undefined);
+        await this.#records.deleteIntent(intent);
+      } catch (error) {
+        // The intent stays, and says the same.
+        this.#log.error("Cannot write the record of a pull that was cut off", error, { image: intent });
+      }
     }
   }
 
   /** True when the pod may use the present image without pulling it. `find` is asked only if it matters. */
   async mayUse(image: string, imageRef: string, find: () => Promise<readonly Credential[]>): Promise<boolean> {
-    const record = await this.#records.readPulled(imageRef);
-    const pulledByAgent = record !== undefined || this.#intents.has(image) || (await this.#records.hasIntent(image));
+    const { record, pulledByAgent } = await this.#known(image, imageRef);
     if (!this.#mustVerify(image, pulledByAgent)) return true;
     const recorded = record?.credentialMapping[repositoryOf(parseImageReference(image))];
     if (recorded === undefined) return false;
@@ -55,16 +67,41 @@ export class ImageAccess {
       const match = matchOf(credential, recorded);
       if (match === "none") continue;
       if (match === "partly" && recorded.kubernetesSecrets.length < mostRecordedSecrets) {
-        await this.#record(image, imageRef, credentialsOf(credential));
+        // What is not written down is found out again the next time.
+        await this.#record(image, imageRef, credentialsOf(credential)).catch((error: unknown) => {
+          this.#log.error("Cannot write down who may use an image", error, { image, imageRef });
+        });
       }
       return true;
     }
     return false;
   }
 
+  /** What can't be told, for want of descriptors or because a file is damaged, is told as if the agent had pulled it. */
+  async #known(
+    image: string,
+    imageRef: string,
+  ): Promise<{ readonly record: PulledRecord | undefined; readonly pulledByAgent: boolean }> {
+    try {
+      const record = await this.#records.readPulled(imageRef);
+      const isBeingPulled = this.#intents.has(image);
+      return { record, pulledByAgent: record !== undefined || isBeingPulled || (await this.#records.hasIntent(image)) };
+    } catch (error) {
+      this.#log.warn("Cannot tell who pulled an image; pods have to show that they could pull it", {
+        image,
+        imageRef,
+        err: explain(error),
+      });
+      return { record: undefined, pulledByAgent: true };
+    }
+  }
+
+  /** Where this fails, the pull does not start, and nothing is to be called at its end. */
   async pullStarts(image: string): Promise<void> {
-    await this.#records.writeIntent(image);
-    this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
+    await this.#intentTurn.run(image, async () => {
+      await this.#records.writeIntent(image);
+      this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
+    });
   }
 
   /** A failure to write is logged only: the intent stays, so the image keeps counting as pulled by the agent. */
@@ -79,14 +116,16 @@ export class ImageAccess {
   }
 
   async pullFailed(image: string): Promise<void> {
-    const others = (this.#intents.get(image) ?? 1) - 1;
-    if (others > 0) {
-      this.#intents.set(image, others);
-      return;
-    }
-    this.#intents.delete(image);
-    await this.#records.deleteIntent(image).catch((error: unknown) => {
-      this.#log.error("Cannot remove the record of a pull", error, { image });
+    await this.#intentTurn.run(image, async () => {
+      const others = (this.#intents.get(image) ?? 1) - 1;
+      if (others > 0) {
+        this.#intents.set(image, others);
+        return;
+      }
+      this.#intents.delete(image);
+      await this.#records.deleteIntent(image).catch((error: unknown) => {
+        this.#log.error("Cannot remove the record of a pull", error, { image });
+      });
     });
   }
 
@@ -114,12 +153,22 @@ export class ImageAccess {
   #record(image: string, imageRef: string, credentials: RecordedCredentials | undefined): Promise<void> {
     return this.#turn.run(async () => {
       const repository = repositoryOf(parseImageReference(image));
-      const known = await this.#records.readPulled(imageRef);
+      const known = await this.#readable(imageRef);
       const merged = merge(known, repository, credentials);
       if (merged === undefined) return;
       const lastUpdatedTime = apiTime(this.#clock.now());
       await this.#records.writePulled({ lastUpdatedTime, imageRef, credentialMapping: merged });
     }, never);
+  }
+
+  /** A record that says nothing is written anew; one that can't be read for now might say much, and stays. */
+  async #readable(imageRef: string): Promise<PulledRecord | undefined> {
+    try {
+      return await this.#records.readPulled(imageRef);
+    } catch (error) {
+      if (error instanceof RecordError) return undefined;
+      throw error;
+    }
   }
 }
 

@@ -1,9 +1,16 @@
 import { formatDuration } from "../../ground/base/index.ts";
 import type { EventReason, PodEvent } from "../../ground/model/index.ts";
+import type { PullProgress } from "./pull-progress.ts";
 
 /** The events users see about the image of a container, word for word the kubelet's. */
 export const imageEvents = {
   pulling: (image: string): ImageEvent => normal("Pulling", `Pulling image "${image}"`),
+  /** Ours: the kubelet says nothing until the image is there. */
+  underWay: (image: string, { bytes, totalBytes, layers }: PullProgress): ImageEvent =>
+    normal(
+      "Pulling",
+      `Pulling image "${image}": ${megabytes(bytes)} of ${megabytes(totalBytes)}, ${layers.done} of ${layers.total} layers`,
+    ),
   alreadyPresent: (image: string, checked: boolean): ImageEvent =>
     normal(
       "Pulled",
@@ -32,6 +39,10 @@ function normal(reason: EventReason, message: string): ImageEvent {
 
 function warning(reason: EventReason, message: string): ImageEvent {
   return { type: "Warning", reason, message };
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 function wholeMs(ms: number): string {

@@ -6,7 +6,7 @@ import type { IdentifiedPod, RecordNodeEvent } from "../../ground/model/index.ts
 import { runtimeLabels } from "../runtime/index.ts";
 import { ImageAgeFile } from "./image-ages.ts";
 import { readImageFs } from "./image-fs.ts";
-import { type ImageForecast, ImageGc } from "./image-gc.ts";
+import { type ImageForecast, ImageGc, type ImageGcSettings } from "./image-gc.ts";
 import { mountedImageNames } from "./image-volumes.ts";
 import { sandboxImageOf } from "./sandbox-image.ts";
 
@@ -30,41 +30,39 @@ export class ConfiguredImageGc {
   #sandboxImage: string | undefined;
   #isStarted = false;
 
-  constructor({ kubelet, flags }: AgentConfig, ports: ConfiguredImageGcPorts) {
+  constructor(config: AgentConfig, ports: ConfiguredImageGcPorts) {
+    const { flags } = config;
     const { runtime, images, clock, log } = ports;
     this.#ports = ports;
-    this.#gc = new ImageGc(
-      {
-        highThresholdPercent: kubelet.imageGCHighThresholdPercent,
-        lowThresholdPercent: kubelet.imageGCLowThresholdPercent,
-        minimumAgeMs: kubelet.imageMinimumGCAgeMs,
-        maximumAgeMs: kubelet.imageMaximumGCAgeMs,
+    this.#gc = new ImageGc(settingsOf(config), {
+      images,
+      clock,
+      log,
+      recordNodeEvent: ports.recordNodeEvent,
+      onCollected: ports.onCollected,
+      onRemoved: ports.onRemoved,
+      readFs: (signal) => readImageFs(images, signal),
+      keptImages: () => [
+        ...(this.#sandboxImage === undefined ? [] : [this.#sandboxImage]),
+        ...mountedImageNames(ports.wantedPods()),
+      ],
+      ages: new ImageAgeFile(join(flags.rootDir, "nodelet", "images.json")),
+      imagesInUse: async (signal) => {
+        const { containers } = await runtime.listContainers({ filter: undefined }, { signal });
+        return new Map(
+          containers.flatMap(({ imageId, imageRef, image, labels, metadata }) => {
+            const pod = `${labels[runtimeLabels.podNamespace] ?? ""}/${labels[runtimeLabels.podName] ?? ""}`;
+            const user = `container ${metadata?.name ?? ""} of ${pod}`;
+            return [imageId, imageRef, image?.image ?? ""].map((name) => [name, user] as const);
+          }),
+        );
       },
-      {
-        images,
-        clock,
-        log,
-        recordNodeEvent: ports.recordNodeEvent,
-        onCollected: ports.onCollected,
-        onRemoved: ports.onRemoved,
-        readFs: (signal) => readImageFs(images, signal),
-        keptImages: () => [
-          ...(this.#sandboxImage === undefined ? [] : [this.#sandboxImage]),
-          ...mountedImageNames(ports.wantedPods()),
-        ],
-        ages: new ImageAgeFile(join(flags.rootDir, "nodelet", "images.json")),
-        imagesInUse: async (signal) => {
-          const { containers } = await runtime.listContainers({ filter: undefined }, { signal });
-          return new Map(
-            containers.flatMap(({ imageId, imageRef, image, labels, metadata }) => {
-              const pod = `${labels[runtimeLabels.podNamespace] ?? ""}/${labels[runtimeLabels.podName] ?? ""}`;
-              const user = `container ${metadata?.name ?? ""} of ${pod}`;
-              return [imageId, imageRef, image?.image ?? ""].map((name) => [name, user] as const);
-            }),
-          );
-        },
-      },
-    );
+    });
+  }
+
+  /** Other limits count from the next collection on. */
+  configure(config: AgentConfig): void {
+    this.#gc.configure(settingsOf(config));
   }
 
   /** A container is about to be made from the image: it must not be collected now. */
@@ -93,4 +91,13 @@ export class ConfiguredImageGc {
     const loop = new CollectorLoop(this.#gc, clock);
     scope.spawn("image garbage collection", (running) => loop.run(running));
   }
+}
+
+function settingsOf({ kubelet }: AgentConfig): ImageGcSettings {
+  return {
+    highThresholdPercent: kubelet.imageGCHighThresholdPercent,
+    lowThresholdPercent: kubelet.imageGCLowThresholdPercent,
+    minimumAgeMs: kubelet.imageMinimumGCAgeMs,
+    maximumAgeMs: kubelet.imageMaximumGCAgeMs,
+  };
 }

@@ -34,7 +34,7 @@ const wantedMs = 2 * 60_000;
 
 /** Removes images that no container uses: the old ones, and under disk pressure the longest unused first. */
 export class ImageGc {
-  readonly #settings: ImageGcSettings;
+  #settings: ImageGcSettings;
   readonly #ports: ImageGcPorts;
   readonly #wanted = new Map<string, number>();
   readonly #turn = new Limiter(1);
@@ -46,6 +46,11 @@ export class ImageGc {
     this.#settings = settings;
     this.#ports = ports;
     this.#nextCheckAt = ports.clock.monotonic();
+  }
+
+  /** Other limits count from the next collection on. */
+  configure(settings: ImageGcSettings): void {
+    this.#settings = settings;
   }
 
   /** When to call `collect` next, on the scale of the clock that is never set. */

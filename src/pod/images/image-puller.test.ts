@@ -1,101 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
-import { FakeImageService } from "../../../test/support/fake-image-service.ts";
-import { CriError } from "../../connections/cri/index.ts";
-import type { IdentifiedPod, PodEvent } from "../../ground/model/index.ts";
-import { ImageError } from "./image-error.ts";
-import {
-  type ImagePhase,
-  ImagePuller,
-  type ImagePullerPorts,
-  type ImagePullerSettings,
-  type ImageRequest,
-  imageOf,
-} from "./image-puller.ts";
-import type { Credential } from "./keyring.ts";
-import type { PullOutcome } from "./pull-attempts.ts";
+import { at, image, Node, podOf } from "../../../test/support/pulling-node.ts";
+import { CriError, type ImageContent } from "../../connections/cri/index.ts";
+import { imageOf } from "./image-puller.ts";
 import { PullSecretError } from "./pull-credentials.ts";
-
-const image = "reg.io/app:1";
-
-class Node {
-  readonly clock = new FakeClock();
-  readonly service = new FakeImageService();
-  readonly events: string[] = [];
-  readonly outcomes: PullOutcome[] = [];
-  readonly used: string[] = [];
-  readonly puller: ImagePuller;
-  logins: readonly string[] = [];
-
-  constructor(settings: Partial<ImagePullerSettings> = {}, ports: Partial<ImagePullerPorts> = {}) {
-    this.puller = new ImagePuller(
-      {
-        registryPullQps: 0,
-        registryBurst: 10,
-        longestPullMs: undefined,
-        serializeImagePulls: true,
-        maxParallelImagePulls: undefined,
-        imagesPerRuntimeHandler: false,
-        ...settings,
-      },
-      {
-        images: this.service,
-        access: undefined,
-        clock: this.clock,
-        onPull: (outcome) => this.outcomes.push(outcome),
-        credentials: { find: async () => this.logins.map(credentialOf) },
-        recordEvent: (pod, event) => this.events.push(describe(pod, event)),
-        onUse: (id) => this.used.push(id),
-        ...ports,
-      },
-    );
-  }
-
-  ensure(request: Partial<ImageRequest> = {}, signal = new AbortController().signal) {
-    return this.puller.ensure(
-      {
-        pod: podOf("p1"),
-        image,
-        pullPolicy: "IfNotPresent",
-        fieldPath: "spec.containers{c}",
-        pullSecrets: [],
-        sandboxConfig: undefined,
-        runtimeHandler: "",
-        ...request,
-      },
-      signal,
-    );
-  }
-
-  async refusal(request: Partial<ImageRequest> = {}): Promise<ImageError> {
-    const error: unknown = await this.ensure(request).then(
-      () => assert.fail("the image was had"),
-      (reason) => reason,
-    );
-    assert.ok(error instanceof ImageError, String(error));
-    return error;
-  }
-
-  takeEvents(): readonly string[] {
-    return this.events.splice(0);
-  }
-}
-
-function describe(pod: IdentifiedPod, { type, reason, message, fieldPath }: PodEvent): string {
-  return `${pod.metadata.name} ${fieldPath ?? "-"} ${type} ${reason} ${message}`;
-}
-
-function podOf(uid: string, annotations: Record<string, string> = {}): IdentifiedPod {
-  return { metadata: { name: uid, namespace: "ns", uid, annotations }, spec: { containers: [] } };
-}
-
-function credentialOf(login: string): Credential {
-  const [username = "", password = ""] = login.split(":");
-  return { username, password, source: { type: "node" } };
-}
-
-const at = "p1 spec.containers{c}";
 
 for (const { policy, present, pulls, event } of [
   { policy: "Always", present: true, pulls: 1, event: "pulled" },
@@ -262,83 +170,6 @@ for (const { text, reason, message } of [
   });
 }
 
-test("back-off: 10 s doubling to 5 min, measured from the failure, with the failure in the message", async () => {
-  const node = new Node();
-  const waits: number[] = [];
-  for (let round = 0; round < 7; round++) {
-    const failure = await node.refusal();
-    assert.equal(failure.reason, "ErrImagePull");
-    assert.ok(failure.nextTryAt !== undefined);
-    waits.push(failure.nextTryAt - node.clock.now());
-    await node.clock.advance(failure.nextTryAt - node.clock.now() - 1);
-    const tooEarly = await node.refusal();
-    assert.equal(tooEarly.reason, "ImagePullBackOff");
-    assert.equal(tooEarly.nextTryAt, failure.nextTryAt);
-    await node.clock.advance(1);
-  }
-  assert.deepEqual(waits, [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
-  assert.equal(node.service.pulls.length, 7);
-});
-
-test("back-off: texts and events", async () => {
-  const node = new Node();
-  await node.refusal();
-  node.takeEvents();
-  const error = await node.refusal();
-  assert.equal(
-    error.message,
-    'Back-off pulling image "reg.io/app:1": ErrImagePull: rpc error: code = NotFound desc = failed to resolve reference "reg.io/app:1"',
-  );
-  assert.deepEqual(node.events, [
-    `${at} Normal BackOff Back-off pulling image "reg.io/app:1"`,
-    `${at} Warning Failed Error: ImagePullBackOff`,
-  ]);
-});
-
-test("back-off: is of one pod and one image, ends after 10 min of quiet, and with the pod", async () => {
-  const node = new Node();
-  const retried = async (request: Partial<ImageRequest> = {}): Promise<boolean> =>
-    (await node.refusal(request)).reason !== "ImagePullBackOff";
-  assert.equal(await retried(), true);
-  assert.equal(await retried(), false);
-  assert.equal(await retried({ pod: podOf("p2") }), true);
-  assert.equal(await retried({ image: "reg.io/other:1" }), true);
-  node.puller.backoff.forgetPod("p1");
-  assert.equal(await retried(), true);
-  await node.clock.advance(10_000);
-  assert.equal((await node.refusal()).nextTryAt, node.clock.now() + 20_000);
-  await node.clock.advance(600_001);
-  assert.equal((await node.refusal()).nextTryAt, node.clock.now() + 10_000);
-});
-
-test("back-off: a present image is used meanwhile, a success forgets what is old", async () => {
-  const node = new Node();
-  await node.refusal();
-  node.service.preload(image, { id: "sha256:app" });
-  assert.equal((await node.ensure()).imageRef, "sha256:app");
-  await node.clock.advance(600_001);
-  node.service.registry.set("reg.io/other:1", { id: "sha256:other" });
-  await node.ensure({ image: "reg.io/other:1" });
-  assert.deepEqual(node.puller.backoff.save(), []);
-});
-
-test("back-off: kept across a restart when saved, and not stretched by a clock set back", async () => {
-  const node = new Node();
-  await node.refusal();
-  await node.clock.advance(4_000);
-  const saved = JSON.parse(JSON.stringify(node.puller.backoff.save()));
-  const restarted = new Node();
-  restarted.puller.backoff.restore(saved);
-  await restarted.clock.advance(4_000);
-  const error = await restarted.refusal();
-  assert.equal(error.reason, "ImagePullBackOff");
-  assert.equal(error.nextTryAt, restarted.clock.now() + 6_000);
-  const past = new Node();
-  past.puller.backoff.restore(saved);
-  Object.assign(past.clock, { now: () => Date.UTC(2025, 0, 1) });
-  assert.equal((await past.refusal()).reason, "ErrImagePull");
-});
-
 test("the rate of pulls is limited without waiting; what is refused counts as failed", async () => {
   const node = new Node({ registryPullQps: 5, registryBurst: 2 });
   node.service.registry.set(image, { id: "sha256:app" });
@@ -351,102 +182,27 @@ test("the rate of pulls is limited without waiting; what is refused counts as fa
   await node.ensure({ pod: podOf("p4"), pullPolicy: "Always" });
 });
 
-test("pods that want the same image with the same credentials share one pull; each gets its own events", async () => {
-  const node = new Node();
+test("a pull that takes long says every 30 s how far it is", async () => {
+  const digest = "a";
+  const content: ImageContent = {
+    ingests: async () => [{ digest, bytes: 2_500_000, totalBytes: 0 }],
+    manifests: async () => [{ digest: "sha256:m", layers: [{ digest, bytes: 10_000_000 }] }],
+    present: async () => new Set(),
+  };
+  const node = new Node({}, { content: () => content });
   node.service.registry.set(image, { id: "sha256:app", size: 10n });
   node.service.hold(image);
-  const phases: Record<string, ImagePhase[]> = { p1: [], p2: [] };
-  const want = (uid: string) =>
-    node.ensure({ pod: podOf(uid), fieldPath: undefined, onPhase: (phase) => phases[uid]?.push(phase) });
-  const first = want("p1");
-  await node.clock.advance(2_000);
-  const second = want("p2");
-  await node.clock.advance(1_234);
-  assert.deepEqual(node.puller.list(), [{ image, podUids: ["p1", "p2"], ageMs: 3_234 }]);
+  const pulled = node.ensure({ pod: podOf("p1"), fieldPath: undefined });
+  await node.clock.advance(29_999);
+  assert.equal(node.events.length, 1);
+  await node.clock.advance(30_001);
   node.service.release(image);
-  await Promise.all([first, second]);
-  assert.equal(node.service.pulls.length, 1);
-  assert.deepEqual(node.events, [
-    'p1 - Normal Pulling Pulling image "reg.io/app:1"',
-    'p2 - Normal Pulling Pulling image "reg.io/app:1"',
-    'p1 - Normal Pulled Successfully pulled image "reg.io/app:1" in 3.234s (3.234s including waiting). Image size: 10 bytes.',
-    'p2 - Normal Pulled Successfully pulled image "reg.io/app:1" in 3.234s (1.234s including waiting). Image size: 10 bytes.',
-  ]);
-  assert.deepEqual(phases, {
-    p1: [{ type: "pulling", ageMs: 0 }],
-    p2: [{ type: "pulling", ageMs: 2_000 }],
-  });
-  assert.deepEqual(node.outcomes, [{ outcome: "pulled", durationMs: 3_234, sizeBytes: 10n }]);
-});
-
-test("other credentials make it another pull", async () => {
-  const node = new Node({ serializeImagePulls: false });
-  node.service.registry.set(image, { id: "sha256:app", logins: ["a:1", "b:2"] });
-  node.service.hold(image);
-  node.logins = ["a:1"];
-  const first = node.ensure({ pod: podOf("p1") });
-  await settle();
-  node.logins = ["b:2"];
-  const second = node.ensure({ pod: podOf("p2") });
-  await settle();
-  assert.deepEqual(
-    node.service.pulls.map(({ login }) => login),
-    ["a:1", "b:2"],
-  );
-  node.service.release(image);
-  await Promise.all([first, second]);
-});
-
-test("a present image never waits behind a foreign pull, nor does one that arrives meanwhile", async () => {
-  const node = new Node();
-  for (const name of [image, "reg.io/huge:1", "reg.io/here:1"])
-    node.service.registry.set(name, { id: `sha256:${name}` });
-  node.service.preload("reg.io/here:1", { id: "sha256:here" });
-  node.service.hold(image);
-  node.service.hold("reg.io/huge:1");
-  node.logins = ["a:1"];
-  const first = node.ensure();
-  await settle();
-  const huge = node.ensure({ image: "reg.io/huge:1", pod: podOf("p2") });
-  await settle();
-  node.logins = ["b:2"];
-  const phases: ImagePhase[] = [];
-  const waits = node.ensure({ pod: podOf("p3"), onPhase: (phase) => phases.push(phase) });
-  assert.equal((await node.ensure({ image: "reg.io/here:1", pod: podOf("p4") })).imageRef, "sha256:here");
-  node.service.release(image);
-  assert.equal((await waits).imageRef, `sha256:${image}`);
-  assert.deepEqual(phases, [{ type: "queued" }]);
-  assert.match(node.events.at(-1) ?? "", /^p3 .* already present on machine$/);
-  node.service.release("reg.io/huge:1");
-  await Promise.all([first, huge]);
-  assert.equal(node.service.pulls.length, 2);
-});
-
-test("a pod that goes away stops its pull, says nothing more and is not held back later", async () => {
-  const node = new Node();
-  node.service.registry.set(image, { id: "sha256:app" });
-  node.service.hold(image);
-  const leaver = new AbortController();
-  const leaving = node.ensure({}, leaver.signal);
-  const rejected = assert.rejects(leaving, /pod deleted/);
-  await settle();
-  leaver.abort(new Error("pod deleted"));
-  await rejected;
-  assert.deepEqual(node.takeEvents(), [`${at} Normal Pulling Pulling image "reg.io/app:1"`]);
-  assert.deepEqual(node.puller.list(), []);
-  node.service.release(image);
-  await node.ensure();
-});
-
-test("a limit on how long a pull may take, when configured", async () => {
-  const node = new Node({ longestPullMs: 600_000 });
-  node.service.registry.set(image, { id: "sha256:app" });
-  node.service.hold(image);
-  const refused = node.refusal();
-  await node.clock.advance(600_000);
-  assert.equal((await refused).message, "the pull was given up after 10m0s");
+  await pulled;
+  const far = 'p1 - Normal Pulling Pulling image "reg.io/app:1": 2.5 MB of 10.0 MB, 0 of 1 layers';
+  assert.deepEqual(node.events.slice(1, 3), [far, far]);
+  assert.match(node.events[3] ?? "", /Successfully pulled/);
+  assert.equal(node.events.length, 4);
   assert.equal(node.clock.pendingTimers, 0);
-  assert.deepEqual(node.outcomes, [{ outcome: "failed", durationMs: 600_000, sizeBytes: 0n }]);
 });
 
 test("a pull secret that cannot be decoded fails the pull, but not the use of a present image", async () => {

@@ -1,5 +1,11 @@
-import { CriError, type Image, type ImageSpec, type PodSandboxConfig } from "../../connections/cri/index.ts";
-import { isAbort, messageOf } from "../../ground/base/index.ts";
+import {
+  CriError,
+  type Image,
+  type ImageContent,
+  type ImageSpec,
+  type PodSandboxConfig,
+} from "../../connections/cri/index.ts";
+import { type Clock, isAbort, messageOf } from "../../ground/base/index.ts";
 import {
   defaultPullPolicy,
   fieldPathOf,
@@ -21,6 +27,7 @@ import type { Credential } from "./keyring.ts";
 import { type PullAttemptPorts, type PullAttemptSettings, PullAttempts, type PulledImage } from "./pull-attempts.ts";
 import { PullBackoff } from "./pull-backoff.ts";
 import { credentialHash, PullSecretError } from "./pull-credentials.ts";
+import { PullProgressReader, type PullView } from "./pull-progress.ts";
 import { type PullInProgress, type PullJobResult, PullQueue } from "./pull-queue.ts";
 
 export interface ImageRequest {
@@ -36,6 +43,18 @@ export interface ImageRequest {
   readonly runtimeHandler: string;
   /** Told when waiting for a turn and when pulling begins, for the pod's ledger. */
   onPhase?(phase: ImagePhase): void;
+}
+
+export type ForeseenRequest = Pick<ImageRequest, "pod" | "image" | "pullPolicy" | "runtimeHandler">;
+
+/** What would be done about an image. */
+export interface ForeseenPull {
+  /** To be checked: the pod may use it only if it could have pulled it. Unknown: the runtime does not say. */
+  readonly state: "present" | "present, to be checked" | "to be pulled" | "to be pulled anew" | "missing" | "unknown";
+  /** Of the one that is there: how large one is that is not, the runtime can't tell. */
+  readonly sizeBytes: number | undefined;
+  /** Why the container would not start. */
+  readonly problem?: string;
 }
 
 /** `ageMs`: how long the pull has been under way; more than 0 when it was begun for another pod. */
@@ -54,6 +73,8 @@ export interface ImagePullerPorts extends PullAttemptPorts {
   readonly recordEvent: RecordPodEvent;
   /** A container is about to be made from this image: it must not be collected now. */
   onUse(imageId: string): void;
+  /** undefined: the runtime can't tell how far a pull is. */
+  readonly content?: () => ImageContent | undefined;
 }
 
 export interface FindCredentials {
@@ -95,6 +116,7 @@ export class ImagePuller {
   readonly #ports: ImagePullerPorts;
   readonly #attempts: PullAttempts;
   readonly #queue: PullQueue<PulledImage>;
+  readonly #progress: PullProgressReader;
 
   constructor(settings: ImagePullerSettings, ports: ImagePullerPorts) {
     this.#settings = settings;
@@ -103,11 +125,18 @@ export class ImagePuller {
     this.#attempts = new PullAttempts(settings, ports);
     const limit = settings.serializeImagePulls ? 1 : (settings.maxParallelImagePulls ?? Number.POSITIVE_INFINITY);
     this.#queue = new PullQueue(limit, ports.clock);
+    const { clock, content = () => undefined } = ports;
+    this.#progress = new PullProgressReader({ list: () => this.#queue.list(), content, clock });
   }
 
   /** Pulls under way or waiting, with their age. */
   list(): readonly PullInProgress[] {
     return this.#queue.list();
+  }
+
+  /** The same, and how far they are where the runtime can tell. */
+  pulls(signal: AbortSignal): Promise<readonly PullView[]> {
+    return this.#progress.look(signal);
   }
 
   /** Resolves with the image, or rejects with an ImageError. All events about it, `Error: <reason>` too, are sent. */
@@ -119,6 +148,23 @@ export class ImagePuller {
     } catch (error) {
       if (error instanceof ImageError) this.#announce(request, imageEvents.notStarted(error.reason));
       throw error;
+    }
+  }
+
+  /** What `ensure` would begin with. The runtime is asked what it has; nothing is pulled, announced or kept. */
+  async foresee(request: ForeseenRequest, signal: AbortSignal): Promise<ForeseenPull> {
+    const { image, pullPolicy } = request;
+    try {
+      const present = await this.#attempts.inspect(this.#spec(request), signal);
+      const sizeBytes = present === undefined ? undefined : Number(present.size);
+      if (pullPolicy !== "Always" && present !== undefined) {
+        return { state: this.#ports.access === undefined ? "present" : "present, to be checked", sizeBytes };
+      }
+      if (pullPolicy === "Never") return { state: "missing", sizeBytes, problem: neverMessage(image) };
+      return { state: present === undefined ? "to be pulled" : "to be pulled anew", sizeBytes };
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      return { state: "unknown", sizeBytes: undefined, problem: messageOf(error) };
     }
   }
 
@@ -139,7 +185,16 @@ export class ImagePuller {
     }
   }
 
-  #specOf({ image, pod, fieldPath, runtimeHandler }: ImageRequest): ImageSpec {
+  #specOf(request: ImageRequest): ImageSpec {
+    try {
+      return this.#spec(request);
+    } catch (error) {
+      if (error instanceof ImageError) this.#announce(request, imageEvents.inspectFailed(error.message));
+      throw error;
+    }
+  }
+
+  #spec({ image, pod, runtimeHandler }: ForeseenRequest): ImageSpec {
     try {
       return {
         image: withDefaultTag(image),
@@ -150,7 +205,6 @@ export class ImagePuller {
     } catch (error) {
       if (!(error instanceof ImageNameError)) throw error;
       const message = `Failed to apply default image tag "${image}": ${error.message}`;
-      this.#announce({ pod, fieldPath }, imageEvents.inspectFailed(message));
       throw new ImageError("InvalidImageName", message, { cause: error });
     }
   }
@@ -180,7 +234,7 @@ export class ImagePuller {
 
   #refuseNever(request: ImageRequest): void {
     if (request.pullPolicy !== "Never") return;
-    const message = `Container image "${request.image}" is not present with pull policy of Never`;
+    const message = neverMessage(request.image);
     this.#announce(request, imageEvents.neverPull(message));
     throw new ImageError("ErrImageNeverPull", message);
   }
@@ -200,11 +254,16 @@ export class ImagePuller {
     const startedAt = clock.monotonic();
     this.#announce(request, imageEvents.pulling(request.image));
     let outcome: PullJobResult<PulledImage>;
+    const over = new AbortController();
+    const told = this.#tellProgress(request, spec, over.signal);
     try {
       outcome = await this.#enqueue(request, spec, signal);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       throw this.#failed(request, error);
+    } finally {
+      over.abort();
+      await told;
     }
     if (outcome.type === "arrived") return "arrived";
     const { result, durationMs } = outcome;
@@ -212,6 +271,17 @@ export class ImagePuller {
     this.#announce(request, imageEvents.pulled(request.image, durationMs, withWaitingMs, result.image.size));
     this.backoff.prune();
     return result;
+  }
+
+  /** Says now and then how far a long pull is. */
+  async #tellProgress(request: ImageRequest, { image }: ImageSpec, over: AbortSignal): Promise<void> {
+    if (this.#ports.content === undefined) return;
+    while (await sleptThrough(this.#ports.clock, progressEveryMs, over)) {
+      const pulls = await this.#progress.look(over).catch(() => []);
+      const mine = pulls.find((pull) => pull.image === image && pull.podUids.includes(request.pod.metadata.uid));
+      if (over.aborted || mine?.progress === undefined) continue;
+      this.#announce(request, imageEvents.underWay(request.image, mine.progress));
+    }
   }
 
   async #enqueue(request: ImageRequest, spec: ImageSpec, signal: AbortSignal): Promise<PullJobResult<PulledImage>> {
@@ -251,6 +321,22 @@ export class ImagePuller {
 
   #announce({ pod, fieldPath }: Pick<ImageRequest, "pod" | "fieldPath">, event: ImageEvent): void {
     this.#ports.recordEvent(pod, fieldPath === undefined ? event : { ...event, fieldPath });
+  }
+}
+
+function neverMessage(image: string): string {
+  return `Container image "${image}" is not present with pull policy of Never`;
+}
+
+const progressEveryMs = 30_000;
+
+/** False: it was woken by the abort. */
+async function sleptThrough(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(ms, signal);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -27,6 +27,7 @@ async function startEngine(): Promise<TestEngine> {
     volumeKinds: [imageKind],
     images: (runtime, { clock, ledger, metrics }) => {
       const { ensureImage } = new PodImages(config, {
+        content: undefined,
         images: runtime.images,
         runtime: () => ({ name: "containerd", version: "2.1.0", apiVersion: "v1" }),
         clock,

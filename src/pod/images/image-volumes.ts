@@ -28,13 +28,14 @@ export async function fetchMountedImages(
   const refs = new Map<string, string>();
   for (const { name, image } of spec.volumes ?? []) {
     if (image === undefined || !wanted.has(name)) continue;
-    refuseIfTooOld(name, runtime());
+    checkMountsImages(name, runtime());
     refs.set(name, await fetch({ reference: image.reference ?? "", pullPolicy: image.pullPolicy }));
   }
   return refs;
 }
 
-function refuseIfTooOld(volume: string, { name, version }: RuntimeIdentity): void {
+/** Throws where the runtime is too old to mount images. */
+export function checkMountsImages(volume: string, { name, version }: RuntimeIdentity): void {
   const needed = since[name];
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   if (needed === undefined || major === undefined) return;

@@ -10,7 +10,7 @@ export { ImagePuller, type ImageRequest } from "./image-puller.ts";
 export { NodeCredentials } from "./node-credentials.ts";
 export { ImageList, nodeStatusImages } from "./node-images.ts";
 export { loadCredentialProviders } from "./plugin-config.ts";
-export { imageAccessOf, PodImages, recoverAccess } from "./pod-images.ts";
+export { type ForeseenImageUse, imageAccessOf, PodImages, recoverAccess } from "./pod-images.ts";
 export { pullAccounts } from "./pull-accounts.ts";
 export { PullCredentials } from "./pull-credentials.ts";
 export { PullRecords } from "./pull-records.ts";

@@ -1,4 +1,4 @@
-import { FieldReader, messageOf, parseDuration } from "../../ground/base/index.ts";
+import { FieldReader, loadedPart, messageOf, parseDuration } from "../../ground/base/index.ts";
 import type { CredentialProviderSettings, TokenSettings } from "./plugin-config.ts";
 import { parseRegistryPattern } from "./registry-pattern.ts";
 
@@ -17,7 +17,7 @@ export async function decodeProviders(
   text: string,
   gates: { readonly allowTokens: boolean },
 ): Promise<DecodedProviders> {
-  const { parseDocument } = await import("yaml");
+  const { parseDocument } = await loadedPart(import("yaml"));
   const yaml = parseDocument(text, { version: "1.1", uniqueKeys: true });
   const syntax = yaml.errors.map((error) => error.message);
   if (syntax.length > 0) return { providers: [], problems: syntax };

@@ -1,15 +1,17 @@
 import { join } from "node:path";
 import {
+  type ImageContent,
   type ImageService,
   type PodSandboxConfig,
   type RuntimeIdentity,
   untilAnswered,
 } from "../../connections/cri/index.ts";
-import { type Clock, type Logger, messageOf } from "../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, type Logger, mapAtMost, messageOf } from "../../ground/base/index.ts";
 import type { AgentConfig } from "../../ground/config/index.ts";
 import {
   type Container,
   type ContainerKind,
+  containersOf,
   type IdentifiedPod,
   type PodLedger,
   type PodUid,
@@ -21,16 +23,27 @@ import { StartError, type StarterPorts } from "../runtime/index.ts";
 import { CredentialPlugin, type PluginPorts } from "./credential-plugin.ts";
 import { ImageAccess, type VerificationPolicy } from "./image-access.ts";
 import { ImageError } from "./image-error.ts";
-import { ImagePuller, type ImagePullerPorts, type ImageRequest, imageOf, mountedImageOf } from "./image-puller.ts";
-import { fetchMountedImages } from "./image-volumes.ts";
+import {
+  type ForeseenPull,
+  ImagePuller,
+  type ImagePullerPorts,
+  type ImageRequest,
+  imageOf,
+  mountedImageOf,
+} from "./image-puller.ts";
+import { checkMountsImages, fetchMountedImages } from "./image-volumes.ts";
 import { NodeCredentials } from "./node-credentials.ts";
 import { loadCredentialProviders } from "./plugin-config.ts";
 import { ImagePrefetch } from "./prefetch.ts";
+import type { SavedBackoff } from "./pull-backoff.ts";
 import { PullCredentials } from "./pull-credentials.ts";
+import type { PullView } from "./pull-progress.ts";
 import { PullRecords } from "./pull-records.ts";
 
 export interface PodImagesPorts {
   readonly images: ImageService;
+  /** What the runtime keeps of images and is fetching; undefined: it can't tell. */
+  readonly content: ImageContent | undefined;
   /** As the runtime names itself; throws until it has. */
   readonly runtime: () => RuntimeIdentity;
   readonly clock: Clock;
@@ -51,6 +64,12 @@ export interface PodImagesPorts {
     readonly onPull: NonNullable<ImagePullerPorts["onPull"]>;
     readonly onPlugin: NonNullable<PluginPorts["onCall"]>;
   };
+}
+
+/** An image that a pod would use, and what would be done about it. */
+export interface ForeseenImageUse extends ForeseenPull, Pick<ImageRequest, "image" | "pullPolicy"> {
+  /** The volume that it is mounted as; undefined: containers are made from it. */
+  readonly volume: string | undefined;
 }
 
 /** What finding credentials needs of the process it runs in. */
@@ -87,6 +106,7 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
       },
       {
         images: ports.images,
+        ...(ports.content !== undefined && { content: () => ports.content }),
         clock,
         access: ports.access,
         credentials: new PullCredentials(node, this.#plugins),
@@ -116,6 +136,17 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
     this.#prefetch.forgetPod(uid);
   }
 
+  /** Pulls under way or waiting, and how far they are. */
+  pulls(signal: AbortSignal): Promise<readonly PullView[]> {
+    return this.#puller.pulls(signal);
+  }
+
+  /** Pulls that failed and wait for their next try. */
+  backoffs(): readonly SavedBackoff[] {
+    const { clock } = this.#ports;
+    return this.#puller.backoff.save().filter(({ failedAt, delayMs }) => failedAt + delayMs > clock.now());
+  }
+
   readonly prefetchImage: StarterPorts["prefetchImage"] = (pod, kind, container, sandbox, signal) => {
     // Whoever needs the image later meets the same trouble and reports it.
     this.#requestOf(pod, kind, container, sandbox, signal).then(
@@ -127,11 +158,14 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
   readonly ensureImage: StarterPorts["ensureImage"] = async (pod, kind, container, sandbox, signal) => {
     const span = this.#ports.ledger.begin(uidOf(pod), "pull", container.image ?? "");
     try {
-      const request = await this.#requestOf(pod, kind, container, sandbox, signal);
-      const { imageRef, image } = await this.#prefetch.ensure(request, signal);
-      const mounted = await fetchMountedImages(pod, container, this.#ports.runtime, async (wanted) => {
-        const { imageRef: ref } = await this.#puller.ensure({ ...request, ...mountedImageOf(wanted) }, signal);
-        return ref;
+      const { imageRef, image, mounted } = await span.within(async () => {
+        const request = await this.#requestOf(pod, kind, container, sandbox, signal);
+        const own = await this.#prefetch.ensure(request, signal);
+        const others = await fetchMountedImages(pod, container, this.#ports.runtime, async (wanted) => {
+          const { imageRef: ref } = await this.#puller.ensure({ ...request, ...mountedImageOf(wanted) }, signal);
+          return ref;
+        });
+        return { ...own, mounted: others };
       });
       span.end();
       return { ref: imageRef, uid: image.uid?.value, username: image.username, mounted };
@@ -144,6 +178,34 @@ export class PodImages implements Pick<StarterPorts, "ensureImage" | "prefetchIm
       throw new StartError(reason, message, { cause: error, ...planned });
     }
   };
+
+  /** What would be done about the images of the pod, those that it mounts included; of so many at most. */
+  async foresee(pod: IdentifiedPod, most: number, signal: AbortSignal): Promise<readonly ForeseenImageUse[]> {
+    const runtimeHandler = this.#ports.runtimeHandlerOf(pod);
+    const images = new Map<string, Pick<ForeseenImageUse, "image" | "pullPolicy" | "volume">>();
+    for (const { image, pullPolicy } of containersOf(pod).map(imageOf)) {
+      if (images.size < most) images.set(`${pullPolicy} ${image}`, { image, pullPolicy, volume: undefined });
+    }
+    for (const { name, image: mounted } of pod.spec.volumes ?? []) {
+      if (mounted === undefined || images.size >= most) continue;
+      const { reference = "", pullPolicy: policy } = mounted;
+      const { image, pullPolicy } = mountedImageOf({ reference, pullPolicy: policy });
+      images.set(`volume ${name}`, { image, pullPolicy, volume: name });
+    }
+    return await mapAtMost(aFewAtOnce, [...images.values()], async (use) => {
+      const pull = await this.#puller.foresee({ pod, ...use, runtimeHandler }, signal);
+      return { ...use, ...pull, ...(use.volume !== undefined && this.#mountProblem(use.volume)) };
+    });
+  }
+
+  #mountProblem(volume: string): { readonly problem?: string } {
+    try {
+      checkMountsImages(volume, this.#ports.runtime());
+      return {};
+    } catch (error) {
+      return { problem: messageOf(error) };
+    }
+  }
 
   async #requestOf(
     pod: IdentifiedPod,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { TokenBucket } from "../../ground/base/index.ts";
-import { PullQueue } from "./pull-queue.ts";
+import { longestTurnMs, PullQueue } from "./pull-queue.ts";
 
 /** A registry of pulls that end when the test says so. */
 class Pulls {
@@ -146,6 +146,28 @@ test("a pod that leaves does not stop the pull another needs; the last one does,
   await settle();
   await pulls.end("b");
   assert.equal(await third, "b 0");
+});
+
+test("serial: a pull that does not end goes on without its turn, and the next pod has it", async () => {
+  const pulls = new Pulls(1);
+  const stuck = pulls.want("a", "a1");
+  const further = pulls.want("a", "a2");
+  const other = pulls.want("b", "b1");
+  await pulls.clock.advance(longestTurnMs - 1);
+  assert.deepEqual(pulls.started, ["a1"]);
+  await pulls.clock.advance(1);
+  assert.deepEqual(pulls.started, ["a1", "b1"], "one more, and not of the pod that has one");
+  await pulls.end("b1");
+  assert.equal(await other, "b1 0");
+  assert.deepEqual(pulls.started, ["a1", "b1", "a2"]);
+  await pulls.end("a1");
+  assert.equal(await stuck, `a1 ${longestTurnMs}`);
+  const last = pulls.want("c", "c1");
+  await settle();
+  assert.deepEqual(pulls.started, ["a1", "b1", "a2"], "its turn is not given back twice");
+  await pulls.end("a2");
+  await pulls.end("c1");
+  assert.deepEqual([await further, await last], ["a2 0", "c1 0"]);
 });
 
 test("one who leaves the queue takes its place with it", async () => {

@@ -1,4 +1,4 @@
-import { type Clock, onAbort, SharedWork } from "../../ground/base/index.ts";
+import { allEnded, type Clock, onAbort, SharedWork } from "../../ground/base/index.ts";
 import { pullSlots } from "./pull-slots.ts";
 
 export interface PullJobRequest<Result> {
@@ -26,6 +26,12 @@ export interface PullInProgress {
   /** How long the pull has been running; undefined while it waits for its turn. */
   readonly ageMs: number | undefined;
 }
+
+/**
+ * How long others wait for a pull. Runtimes give up what makes no progress for half that time; what takes longer either
+ * belongs to a registry that sends a byte now and then, or to a runtime that has forgotten it.
+ */
+export const longestTurnMs = 10 * 60_000;
 
 /** Runs pulls, a limited number at once, fairly between pods, the same pull once for all who want it. */
 export class PullQueue<Result> {
@@ -85,12 +91,28 @@ export class PullQueue<Result> {
       return { type: "pulled", result, durationMs: this.#clock.monotonic() - startedAt };
     };
     try {
-      const pulled = await this.#slots.run(job.owners, work, signal);
+      const pulled = await this.#inTurn(job, work, signal);
       this.#announce(job.image);
       return pulled;
     } finally {
       this.#close(job);
     }
+  }
+
+  /** A pull goes on for as long as it takes, but its turn does not: one that never ends would be the last of the node. */
+  async #inTurn<Outcome>({ owners }: Job<Result>, work: () => Promise<Outcome>, signal: AbortSignal): Promise<Outcome> {
+    const turn = async (): Promise<{ readonly outcome: Promise<Outcome> }> => {
+      const outcome = work();
+      let giveUpTurn = (): void => {};
+      const overdue = new Promise<void>((resolve) => {
+        giveUpTurn = resolve;
+      });
+      const timer = this.#clock.after(longestTurnMs, giveUpTurn);
+      await Promise.race([allEnded([outcome]), overdue]);
+      timer.cancel();
+      return { outcome };
+    };
+    return await (await this.#slots.run(owners, turn, signal)).outcome;
   }
 
   /** Lets those go who still wait for their turn to pull what is now here. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { aFewAtOnce, FieldReader, mapAtMost, saveFile } from "../../ground/base/index.ts";
+import { aFewAtOnce, FieldReader, ifThere, saveFile, settleAtMost } from "../../ground/base/index.ts";
 
 /** Which credentials an image was pulled with; the kubelet's own format, so that either agent can read the other's. */
 export interface PulledRecord {
@@ -26,6 +26,11 @@ export interface RecordedAccount {
 
 export interface RecordedSecret extends RecordedAccount {
   readonly credentialHash: string;
+}
+
+/** A record is there and says nothing. */
+export class RecordError extends Error {
+  override readonly name = "RecordError";
 }
 
 const apiVersion = "kubelet.config.k8s.io/v1alpha1";
@@ -53,17 +58,25 @@ export class PullRecords {
   }
 
   async hasIntent(image: string): Promise<boolean> {
-    return (await stat(recordPath(this.#pulling, image)).catch(() => undefined)) !== undefined;
+    return (await ifThere(stat(recordPath(this.#pulling, image)))) !== undefined;
   }
 
   async listIntents(): Promise<readonly string[]> {
-    const records = await readRecords(this.#pulling);
+    const records = await readableRecords(this.#pulling);
     return records.map((record) => record.string("image")).filter((image) => image !== "");
   }
 
+  /**
+   * Undefined: there is none. Throws where there is one that can't be read, or that says nothing (RecordError): whoever
+   * takes that for none takes the image for one that came with the machine, and gives it to everybody.
+   */
   async readPulled(imageRef: string): Promise<PulledRecord | undefined> {
-    const record = await readRecord(recordPath(this.#pulled, imageRef));
-    return record === undefined ? undefined : asPulledRecord(record);
+    const path = recordPath(this.#pulled, imageRef);
+    const record = await ifThere(readRecord(path));
+    if (record === undefined) return undefined;
+    const pulled = asPulledRecord(record);
+    if (pulled === undefined) throw new RecordError(`"${path}" is no record of a pulled image`);
+    return pulled;
   }
 
   async writePulled(record: PulledRecord): Promise<void> {
@@ -89,7 +102,7 @@ export class PullRecords {
   }
 
   async listPulled(): Promise<readonly PulledRecord[]> {
-    const records = await readRecords(this.#pulled);
+    const records = await readableRecords(this.#pulled);
     return records.flatMap((record) => asPulledRecord(record) ?? []);
   }
 }
@@ -114,21 +127,23 @@ function withoutEmpty({
   };
 }
 
-async function readRecords(directory: string): Promise<readonly FieldReader[]> {
+/** Those that can't be read stay where they are: what they are about is asked by their names. */
+async function readableRecords(directory: string): Promise<readonly FieldReader[]> {
   const names = (await readdir(directory)).filter((name) => /^sha256-[0-9a-f]{64}$/.test(name)).sort();
-  const records = await mapAtMost(aFewAtOnce, names, (name) => readRecord(join(directory, name)));
-  return records.filter((record) => record !== undefined);
+  const records = await settleAtMost(aFewAtOnce, names, (name) => readRecord(join(directory, name)));
+  return records.flatMap((record) => (record.status === "fulfilled" ? [record.value] : []));
 }
 
-async function readRecord(path: string): Promise<FieldReader | undefined> {
+async function readRecord(path: string): Promise<FieldReader> {
+  const text = await readFile(path, "utf8");
   try {
-    return FieldReader.of(JSON.parse(await readFile(path, "utf8")), "", []);
-  } catch {
-    return undefined;
+    return FieldReader.of(JSON.parse(text), "", []);
+  } catch (error) {
+    throw new RecordError(`"${path}" can't be understood`, { cause: error });
   }
 }
 
-/** The record, or undefined when it cannot be understood: then credentials are checked anew. */
+/** The record, or undefined when it cannot be understood. */
 function asPulledRecord(record: FieldReader): PulledRecord | undefined {
   const imageRef = record.string("imageRef");
   if (record.string("kind") !== "ImagePulledRecord" || imageRef === "") return undefined;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode, type Logger, messageOf } from "../../ground/base/index.ts";
+import { hasCode, isShortage, type Logger, messageOf } from "../../ground/base/index.ts";
 import type { ContainerId, PodUid } from "../../ground/model/index.ts";
 import { type ProbeStore, probeKinds, type SavedResult } from "./ports.ts";
 
@@ -22,12 +22,15 @@ export class FileProbeStore implements ProbeStore {
     this.#log = log;
   }
 
+  /** Throws while the machine lacks what it takes to read the file: the pod would be shown as not ready for a while. */
   load(uid: PodUid): readonly SavedResult[] | undefined {
     const path = this.#path(uid);
     try {
       // Synchronous, as a status computed before the results are known would show the pod as not ready.
       return parseResults(JSON.parse(readFileSync(path, "utf8")));
     } catch (error) {
+      if (isShortage(error))
+        throw new Error(`Cannot read its probe results now: ${messageOf(error)}`, { cause: error });
       if (!hasCode(error, "ENOENT")) {
         this.#log.warn("Ignoring saved probe results that cannot be read", { path, error: messageOf(error) });
       }

@@ -1,8 +1,9 @@
 import { type Clock, formatDuration, goQuote, LinkedSignal, messageOf } from "../../ground/base/index.ts";
-import { fairDeadline } from "./deadline.ts";
+import { fairDeadline } from "./fair-deadline.ts";
 import { HealthCheckRequest, HealthCheckResponse, HealthCheckResponse_ServingStatus } from "./gen/health.ts";
 import { connectUntilReady } from "./grpc/connect.ts";
 import { callUnary, type UnaryAnswer } from "./grpc/unary.ts";
+import { isOwnLack } from "./http/dial-errors.ts";
 import { joinHostPort } from "./http/url.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import { type ProbeTarget, probeUserAgent } from "./target.ts";
@@ -28,6 +29,9 @@ export async function probeGrpc(
     const call = { path: "/grpc.health.v1.Health/Check", authority, userAgent: probeUserAgent, timeoutMs, message };
     return judge(await callUnary(connection.session, call, cancel.signal), timeoutMs);
   } catch (error) {
+    if (error instanceof Error && isOwnLack(host, error.cause)) {
+      return { type: "error", state: "unknown", message: error.message };
+    }
     if (signal.aborted || !cancel.signal.aborted) throw error;
     return isConnected ? callTimeout(timeoutMs) : connectTimeout(authority, timeoutMs);
   } finally {

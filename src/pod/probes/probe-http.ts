@@ -1,4 +1,5 @@
 import type { Clock } from "../../ground/base/index.ts";
+import { isOwnLack } from "./http/dial-errors.ts";
 import { HttpGetError, httpGet } from "./http/get.ts";
 import { outputLimitBytes, type ProbeOutcome } from "./outcome.ts";
 import type { ProbeTarget } from "./target.ts";
@@ -26,6 +27,11 @@ export async function probeHttp(
     if (!(error instanceof HttpGetError)) throw error;
     // A container that answers but does not finish is neither well nor ill: upstream discards it, and so do we.
     if (error.phase === "body") return { type: "error", state: "failure", message: error.message };
+    if (isOwnLack(url.hostname, rootOf(error))) return { type: "error", state: "unknown", message: error.message };
     return { type: "failure", output: error.message };
   }
+}
+
+function rootOf(error: Error): unknown {
+  return error.cause instanceof Error && error.cause.cause !== undefined ? error.cause.cause : error.cause;
 }

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { type Clock, waitFor } from "../../ground/base/index.ts";
-import { fairDeadline } from "./deadline.ts";
-import { dialErrorText, dialTimeoutText } from "./http/dial-errors.ts";
+import { fairDeadline } from "./fair-deadline.ts";
+import { dialErrorText, dialTimeoutText, isOwnLack } from "./http/dial-errors.ts";
 import { hostNames } from "./http/lookup.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeTarget } from "./target.ts";
@@ -19,7 +19,11 @@ export function probeTcp(
     const failed = (output: string): void => done({ type: "failure", output });
     const timer = fairDeadline(clock, timeoutMs, () => failed(dialTimeoutText(host, port)));
     socket.once("connect", () => done({ type: "success" }));
-    socket.on("error", (error) => failed(dialErrorText(host, port, error)));
+    socket.on("error", (error) => {
+      const text = dialErrorText(host, port, error);
+      if (isOwnLack(host, error)) done({ type: "error", state: "unknown", message: text });
+      else failed(text);
+    });
     return () => {
       over.abort();
       timer.cancel();

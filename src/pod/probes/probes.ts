@@ -7,8 +7,9 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
-import { initialResult, planOf } from "./plan.ts";
+import type { ProbeAttempt } from "./history.ts";
 import { type ProbeKind, type ProbeResult, type ProbeStore, probeKinds, type SavedResult } from "./ports.ts";
+import { initialResult, type ProbePlan, planOf } from "./probe-spec.ts";
 import { ProbeReporter, type ReporterPorts } from "./reporter.ts";
 import type { RunProbe } from "./run-probe.ts";
 import { ProbeWorker, type ProbeWorkerPorts, type SeenContainer } from "./worker.ts";
@@ -31,6 +32,16 @@ export interface ProbeObservation {
 }
 
 export type ProbeListener = (uid: PodUid, container: string, kind: ProbeKind, result: ProbeResult) => void;
+
+/** One probe as people are shown it. */
+export interface ShownProbe {
+  readonly container: string;
+  readonly plan: ProbePlan;
+  /** Undefined once the probe has ended. */
+  readonly result: ProbeResult | undefined;
+  readonly nextAt: number | undefined;
+  readonly attempts: readonly ProbeAttempt[];
+}
 
 interface PodEntry {
   readonly pod: IdentifiedPod;
@@ -146,6 +157,17 @@ export class Probes {
     const worker = this.#worker(uid, container, kind);
     if (worker?.result === undefined || id === undefined || worker.id === id) return worker?.result;
     return initialResult(kind);
+  }
+
+  /** The probes of a pod as people are shown them. */
+  shown(uid: PodUid): readonly ShownProbe[] {
+    return (this.#pods.get(uid)?.workers ?? []).map(({ subject, result, nextAt, attempts }) => ({
+      container: subject.container.name,
+      plan: subject.plan,
+      result,
+      nextAt,
+      attempts,
+    }));
   }
 
   /** Calls the listener for every result that an attempt has changed; returns how to stop that. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../../ground/base/index.ts";
+import { type Clock, loadedPart } from "../../ground/base/index.ts";
 import { clip, type ProbeOutcome } from "./outcome.ts";
 import type { ExecInContainer } from "./ports.ts";
 import { ExecProber, type ExecProbeSettings } from "./probe-exec.ts";
@@ -24,7 +24,7 @@ export function probeRunner(exec: ExecInContainer, clock: Clock, settings: ExecP
         return probeTcp(target, timeoutMs, clock, signal);
       case "grpc": {
         // Few pods use it.
-        const { probeGrpc } = await import("./probe-grpc.ts");
+        const { probeGrpc } = await loadedPart(import("./probe-grpc.ts"));
         return probeGrpc(target, timeoutMs, clock, signal);
       }
     }

@@ -7,9 +7,10 @@ import {
   mayRestart,
   uidOf,
 } from "../../ground/model/index.ts";
+import { type ProbeAttempt, ProbeHistory } from "./history.ts";
 import type { ProbeOutcome } from "./outcome.ts";
-import { decides, initialResult, isFinal, lengthen, nextDue, type ProbePlan, type Streak } from "./plan.ts";
 import type { ProbeResult } from "./ports.ts";
+import { decides, initialResult, isFinal, lengthen, nextDue, type ProbePlan, type Streak } from "./probe-spec.ts";
 import type { RunProbe } from "./run-probe.ts";
 import { needsPodIp, type ProbedInstance, type ProbeTarget, targetOf } from "./target.ts";
 
@@ -90,6 +91,7 @@ export class ProbeWorker {
   #due: number | undefined;
   #spreadMs = 0;
   #hasAnswered = false;
+  readonly #history = new ProbeHistory();
   #next: Next = nothing;
   #resolved: { readonly at: ProbedInstance; readonly target: ProbeTarget } | undefined;
 
@@ -107,6 +109,18 @@ export class ProbeWorker {
   /** The instance that the result is about. */
   get id(): ContainerId | undefined {
     return "seen" in this.#state ? this.#state.seen.id : undefined;
+  }
+
+  /** Its last attempts, the latest last. */
+  get attempts(): readonly ProbeAttempt[] {
+    return this.#history.attempts();
+  }
+
+  /** When the next attempt is due, in milliseconds since 1970; undefined: none is planned. */
+  get nextAt(): number | undefined {
+    if (this.#next.type !== "planned" || this.#due === undefined) return undefined;
+    const { clock } = this.#ports;
+    return clock.now() + this.#due - clock.monotonic();
   }
 
   /** Takes in what the runtime says of the container now. */
@@ -263,6 +277,7 @@ export class ProbeWorker {
     const { clock } = this.#ports;
     const isFirst = !this.#hasAnswered;
     this.#hasAnswered = true;
+    this.#history.add(clock.now(), outcome.type);
     this.#ports.finished(this, { outcome, durationMs, lateMs, isFirst });
     this.#due = nextDue(this.#due ?? clock.monotonic(), plan.periodMs, clock.monotonic());
     if (outcome.type !== "error") this.#count(outcome.type === "failure" ? "failure" : "success");

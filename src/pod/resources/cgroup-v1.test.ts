@@ -128,8 +128,8 @@ test("a resize is written into the living cgroup", { skip }, async () => {
     await cgroups.ensure(guaranteed);
     const more = { cpu: "1", memory: "128Mi" };
     for (const resource of ["memory", "cpu"] as const) {
-      await cgroups.raise(pod("g-1", { requests: more, limits: more }), resource);
-      await cgroups.lower(pod("g-1", { requests: more, limits: more }), resource);
+      await cgroups.raise(pod("g-1", { requests: more, limits: more }), [resource]);
+      await cgroups.lower(pod("g-1", { requests: more, limits: more }), [resource]);
     }
     assert.equal(await contentOf(file("cpu", "kubepods/podg-1/cpu.cfs_quota_us")), "100000");
     assert.equal(await contentOf(file("memory", "kubepods/podg-1/memory.limit_in_bytes")), String(128 << 20));

@@ -27,7 +27,7 @@ export class FollowingFile {
     return this.#onDisk;
   }
 
-  /** Resolves when everything that is so now would outlive the agent and a loss of power. */
+  /** Resolves when everything that is so now would outlive the agent, and a loss of power if the files do. */
   save(): Promise<void> {
     this.#next ??= this.#written
       .catch(() => undefined)

@@ -4,15 +4,23 @@ export { memoryForPods } from "./allocatable-values.ts";
 export { Actuations, Allocations } from "./allocation/index.ts";
 export { type CgroupFiles, kernelCgroupFiles } from "./cgroup-files.ts";
 export { CgroupTree } from "./cgroup-tree.ts";
-export { ClaimError, ClaimHealth, ClaimManager, ClaimSweep, claimReport } from "./claims/index.ts";
+export { ClaimError, ClaimHealth, ClaimManager, ClaimSweep, claimReport, claimsShown } from "./claims/index.ts";
 export { CpusetKeeper, type KeptContainer } from "./cpu/cpuset-keeper.ts";
 export { cpusetsInForce } from "./cpu/cpusets-in-force.ts";
-export { DeviceAdmission, DeviceManager, DeviceProvider, deviceReport } from "./devices/index.ts";
+export {
+  DeviceAdmission,
+  DeviceManager,
+  DeviceProvider,
+  deviceReport,
+  type OpenedPlugins,
+  PluginListener,
+} from "./devices/index.ts";
 export { diskFiles } from "./disk-files.ts";
 export type { NodeAllocatableSettings } from "./node-allocatable.ts";
-export { NodeCgroups } from "./node-cgroups.ts";
+export { type ForeseenCgroup, NodeCgroups } from "./node-cgroups.ts";
 export { NodeResources } from "./node-resources.ts";
-export { type Giving, Placement, type PlacementHooks } from "./placement.ts";
+export { nodeShareOf } from "./node-share.ts";
+export { type Giving, Placement, type PlacementHooks, type PlacementTrial } from "./placement.ts";
 export { placementReport } from "./placement-report.ts";
 export { placementSettingsOf } from "./placement-settings.ts";
 export { type PlacementView, placementView } from "./placement-view.ts";

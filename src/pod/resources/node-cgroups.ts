@@ -11,6 +11,7 @@ import type { CgroupNaming, IdentifiedPod, PodUid, RecordNodeEvent } from "../..
 import type { CgroupDriver } from "./cgroup-driver.ts";
 import type { CgroupFiles } from "./cgroup-files.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
+import { cgroupWrites } from "./cgroup-writes.ts";
 import { limitPods, limitReserved, type NodeAllocatableSettings } from "./node-allocatable.ts";
 import type { PodValueSettings } from "./pod-cgroup-limits.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
@@ -41,6 +42,12 @@ export interface NodeCgroupPorts {
   readonly recordNodeEvent: RecordNodeEvent;
   /** Every pod there is any sign of; undefined while that cannot be told. */
   readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+}
+
+export interface ForeseenCgroup {
+  readonly path: string;
+  /** What is written, by the name of the file. */
+  readonly files: Readonly<Record<string, string>>;
 }
 
 /** A driver, and what is heard of whoever else drives. */
@@ -111,6 +118,17 @@ export class NodeCgroups {
 
   async ensure(pod: IdentifiedPod): Promise<void> {
     await this.#ready().pods.ensure(pod);
+  }
+
+  /**
+   * The cgroup that the pod would have, and what would be written to its files; undefined: it would have none of its
+   * own, or what cgroups are named like is not known yet.
+   */
+  foresee(pod: IdentifiedPod, exclusiveCpus: boolean): ForeseenCgroup | undefined {
+    const foreseen = this.#made?.pods.foresee(pod, exclusiveCpus);
+    if (foreseen === undefined) return undefined;
+    const writes = cgroupWrites(foreseen.values, this.#ports.layout.version);
+    return { path: foreseen.path, files: Object.fromEntries(writes.map(({ file, text }) => [file, text])) };
   }
 
   /** The cgroups of single pods; there from the start on. */

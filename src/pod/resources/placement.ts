@@ -54,9 +54,15 @@ export type Giving =
   | { readonly type: "given"; readonly takeBack: () => void }
   | { readonly type: "refused"; readonly reason: RejectionReason; readonly message: string };
 
+/** Placement on trial. */
+export interface PlacementTrial extends Pick<Placement, "of" | "hasExclusiveCpus"> {
+  give(pod: IdentifiedPod): Giving;
+}
+
 /** What there is once the machine is known and what was left is restored. */
 interface Placing {
   readonly topology: MachineTopology | undefined;
+  readonly numa: NumaNodes;
   readonly cpus:
     | { readonly given: ExclusiveCpus; readonly topology: CpuTopology; readonly reserved: CpuSet }
     | undefined;
@@ -125,6 +131,7 @@ export class Placement {
     ];
     this.#placing = {
       topology,
+      numa,
       cpus,
       memory: pinned,
       alignment: providers.length === 0 ? undefined : this.#alignment(numa, topology, providers),
@@ -135,7 +142,7 @@ export class Placement {
     const { metrics } = this.#ports;
     return new Alignment(this.settings.alignment, numa, {
       providers,
-      distances: topology?.nodes.map(({ distances }) => distances ?? []) ?? [],
+      distances: distancesOf(topology),
       ...(metrics === undefined ? {} : { onSingleNode: metrics.onSingleNode }),
     });
   }
@@ -205,18 +212,36 @@ export class Placement {
     const { metrics } = this.#ports;
     const began = metrics?.monotonic() ?? 0;
     this.sweep(uidOf(pod));
-    try {
-      const takeBack = alignment?.give(pod) ?? (() => undefined);
-      if (this.#isCountedNow(uidOf(pod))) metrics?.onAligned("given", began);
-      return { type: "given", takeBack };
-    } catch (error) {
-      // It waits for somebody, and is looked at again.
-      if (!(error instanceof AllocationError)) throw error;
-      const isFirst = this.#isCountedNow(uidOf(pod));
-      const isError = this.settings.alignment.policy !== "none";
-      if (isFirst || isError) metrics?.onAligned(isError ? (isFirst ? "refused" : "refused later") : "given", began);
-      return { type: "refused", reason: error.reason, message: error.message };
-    }
+    const giving = give(alignment, pod);
+    const isFirst = this.#isCountedNow(uidOf(pod));
+    const isError = giving.type === "refused" && this.settings.alignment.policy !== "none";
+    if (isFirst || isError) metrics?.onAligned(isError ? (isFirst ? "refused" : "refused later") : "given", began);
+    return giving;
+  }
+
+  /** Gives as this one would, from what there is now; nothing of it is kept, counted or told. `others` are on trial too. */
+  onTrial(others: (numa: NumaNodes) => readonly HintProvider[]): PlacementTrial {
+    const placing = this.#ready();
+    const cpus = placing.cpus && { ...placing.cpus, given: placing.cpus.given.onTrial() };
+    const memory = placing.memory?.onTrial();
+    const providers = [
+      ...others(placing.numa),
+      ...(cpus === undefined ? [] : [cpus.given]),
+      ...(memory ? [memory] : []),
+    ];
+    const distances = distancesOf(placing.topology);
+    const alignment =
+      placing.alignment && new Alignment(this.settings.alignment, placing.numa, { providers, distances });
+    return {
+      give: (pod) => {
+        const holds = (uid: PodUid): boolean => uid === uidOf(pod) || this.#ports.holds(uid);
+        cpus?.given.retain(holds);
+        memory?.retain(holds);
+        return give(alignment, pod);
+      },
+      of: (uid, container) => this.#placeIn({ cpus, memory }, uid, container),
+      hasExclusiveCpus: (uid) => this.#liftsQuota && cpus?.given.state.exclusive.has(uid) === true,
+    };
   }
 
   /** True once for each pod: one that waits for a plugin is looked at many times. */
@@ -258,10 +283,13 @@ export class Placement {
   }
 
   of(uid: PodUid, container: string): CpuAndMemoryPlacement {
-    const { cpus, memory } = this.#ready();
+    return this.#placeIn(this.#ready(), uid, container);
+  }
+
+  #placeIn({ cpus, memory }: Pick<Placing, "cpus" | "memory">, uid: PodUid, container: string): CpuAndMemoryPlacement {
     const own = cpus?.given.of(uid, container);
     return {
-      exclusiveCpus: own !== undefined && this.settings.cpu?.liftsQuota === true,
+      exclusiveCpus: own !== undefined && this.#liftsQuota,
       cpus: String(own ?? cpus?.given.shared ?? ""),
       memoryNodes: memory?.nodesOf(uid, container).join(",") ?? "",
     };
@@ -269,7 +297,11 @@ export class Placement {
 
   /** Whether a container of the pod owns CPUs and needs no quota. */
   hasExclusiveCpus(uid: PodUid): boolean {
-    return this.settings.cpu?.liftsQuota === true && this.#cpuState.exclusive.has(uid);
+    return this.#liftsQuota && this.#cpuState.exclusive.has(uid);
+  }
+
+  get #liftsQuota(): boolean {
+    return this.settings.cpu?.liftsQuota === true;
   }
 
   /** What pods had that are gone is for all again; the pod that is asked about has just come. */
@@ -331,6 +363,20 @@ export class Placement {
     if (this.#placing === undefined) throw new Error("the CPUs and the memory of this machine are not known yet");
     return this.#placing;
   }
+}
+
+function give(alignment: Alignment | undefined, pod: IdentifiedPod): Giving {
+  try {
+    return { type: "given", takeBack: alignment?.give(pod) ?? (() => undefined) };
+  } catch (error) {
+    // It waits for somebody, and is looked at again.
+    if (!(error instanceof AllocationError)) throw error;
+    return { type: "refused", reason: error.reason, message: error.message };
+  }
+}
+
+function distancesOf(topology: MachineTopology | undefined): readonly (readonly number[])[] {
+  return topology?.nodes.map(({ distances }) => distances ?? []) ?? [];
 }
 
 /** By number where they were named, else chosen as for a container. */

@@ -11,6 +11,7 @@ import {
   qosCgroup,
   qosClassOf,
   type ResizableResource,
+  resizableResources,
   uidOf,
 } from "../../ground/model/index.ts";
 import type { CgroupDriver, HealMode, LeftProcesses } from "./cgroup-driver.ts";
@@ -116,10 +117,10 @@ export class PodCgroups {
   }
 
   /** Gives the pod's cgroup what its spec allows now where that is more: before its containers get it. */
-  async raise(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {
+  async raise(pod: IdentifiedPod, resources: readonly ResizableResource[]): Promise<void> {
     if (!this.#naming.perQos) return;
     // A share that is raised is worth nothing below a limit that is not.
-    const [limit, share] = this.#valuesFor(pod, resource);
+    const [limit, share] = this.#valuesFor(pod, resources);
     await this.#turns.run(uidOf(pod), async () => {
       const path = this.#pathOf(pod);
       for (const values of [limit, share]) await this.#ports.tree.heal(path, values, "raise");
@@ -127,20 +128,25 @@ export class PodCgroups {
       const { values, isExact } = this.#keptOf(pod);
       this.#kept.set(uidOf(pod), { path, values: largerValues(values, { ...limit, ...share }), isExact });
     });
-    if (this.#weighsOnTiers(pod, resource)) await this.#updateTiersOrComplain();
+    if (this.#weighsOnTiers(pod, resources)) await this.#updateTiersOrComplain();
   }
 
   /** Makes it what the spec allows: when its containers have no more than that. */
-  async lower(pod: IdentifiedPod, resource: ResizableResource): Promise<void> {
+  async lower(pod: IdentifiedPod, resources: readonly ResizableResource[]): Promise<void> {
     if (!this.#naming.perQos) return;
-    const [limit, share] = this.#valuesFor(pod, resource);
+    const [limit, share] = this.#valuesFor(pod, resources);
     await this.#turns.run(uidOf(pod), async () => {
       const path = this.#pathOf(pod);
-      for (const values of [share, limit]) await this.#ports.tree.heal(path, values, "exact");
+      await this.#ports.tree.heal(path, share, "exact");
+      // What it holds may be more by now, or be what a container has left that is not there to be asked.
+      const isLowered = await this.#allow(path, limit, "exact");
       const { values, isExact } = this.#keptOf(pod);
-      this.#kept.set(uidOf(pod), { path, values: { ...values, ...limit, ...share }, isExact });
+      const { memoryLimitBytes, ...others } = { ...values, ...limit, ...share };
+      const left = isLowered ? memoryLimitBytes : largerLimit(values.memoryLimitBytes, memoryLimitBytes);
+      if (!isLowered) this.#behind.add(uidOf(pod));
+      this.#kept.set(uidOf(pod), { path, values: { ...others, ...definedOnly({ memoryLimitBytes: left }) }, isExact });
     });
-    if (this.#weighsOnTiers(pod, resource)) await this.#updateTiersOrComplain();
+    if (this.#weighsOnTiers(pod, resources)) await this.#updateTiersOrComplain();
   }
 
   /**
@@ -150,7 +156,7 @@ export class PodCgroups {
   async follow(pod: IdentifiedPod): Promise<void> {
     const kept = this.#kept.get(uidOf(pod));
     if (!this.#naming.perQos || kept === undefined) return;
-    const wanted = Object.assign({}, ...this.#valuesFor(pod, "memory"), ...this.#valuesFor(pod, "cpu")) as CgroupValues;
+    const wanted = Object.assign({}, ...this.#valuesFor(pod, resizableResources)) as CgroupValues;
     const mode = this.#modeFor(pod);
     if (isPartOf(wanted, kept.values) && (kept.isExact || mode === "raise")) return;
     await this.#turns.run(uidOf(pod), async () => {
@@ -179,6 +185,12 @@ export class PodCgroups {
     const problem = new Error(`${held} bytes are in use, the limit would be ${memoryLimitBytes}`);
     this.#complain("lower the memory limit of the pod", `${path} memory`, problem);
     return false;
+  }
+
+  /** The cgroup that the pod would have, and what would be allowed it; undefined: none of its own. */
+  foresee(pod: IdentifiedPod, exclusiveCpus: boolean): { path: string; values: CgroupValues } | undefined {
+    if (!this.#naming.perQos) return undefined;
+    return { path: this.#pathOf(pod), values: podValues(pod, this.#settings, exclusiveCpus) };
   }
 
   /** What the pod as a whole may use, in bytes; undefined: as much as there is. */
@@ -351,18 +363,23 @@ export class PodCgroups {
     return podValues(pod, this.#settings, this.#ports.hasExclusiveCpus(pod));
   }
 
-  /** Whether what the classes of pods have depends on this resource of the pod. */
-  #weighsOnTiers(pod: IdentifiedPod, resource: ResizableResource): boolean {
-    if (resource === "memory" && this.#settings.memoryReserve !== undefined) return true;
-    return this.#settings.memoryQos || (resource === "cpu" && qosClassOf(pod) === "Burstable");
+  /** Whether what the classes of pods have depends on one of these resources of the pod. */
+  #weighsOnTiers(pod: IdentifiedPod, resources: readonly ResizableResource[]): boolean {
+    if (resources.includes("memory") && this.#settings.memoryReserve !== undefined) return true;
+    return this.#settings.memoryQos || (resources.includes("cpu") && qosClassOf(pod) === "Burstable");
   }
 
-  /** The limit and the share of one resource. */
-  #valuesFor(pod: IdentifiedPod, resource: ResizableResource): readonly [limit: CgroupValues, share: CgroupValues] {
+  /** The limits and the shares of these resources. */
+  #valuesFor(
+    pod: IdentifiedPod,
+    resources: readonly ResizableResource[],
+  ): readonly [limits: CgroupValues, shares: CgroupValues] {
     const { cpuQuota, cpuShares, memoryLimitBytes, memoryMinBytes } = this.#valuesOf(pod);
-    const [limit, share] =
-      resource === "cpu" ? [{ cpuQuota }, { cpuShares }] : [{ memoryLimitBytes }, { memoryMinBytes }];
-    return [definedOnly(limit), definedOnly(share)];
+    const [cpu, memory] = [resources.includes("cpu"), resources.includes("memory")];
+    return [
+      definedOnly({ ...(cpu ? { cpuQuota } : {}), ...(memory ? { memoryLimitBytes } : {}) }),
+      definedOnly({ ...(cpu ? { cpuShares } : {}), ...(memory ? { memoryMinBytes } : {}) }),
+    ];
   }
 
   /** Until its containers have what they were promised, nothing is taken from the pod that they may still use. */
@@ -405,19 +422,24 @@ export class PodCgroups {
   }
 }
 
-/** Of CPUs and memory the larger value of both, where both have one; of all else what there was. */
+/** Of CPUs and memory what is more; of all else what there was. */
 function largerValues(before: CgroupValues, wanted: CgroupValues): CgroupValues {
-  const { cpuShares, cpuQuota, memoryLimitBytes, memoryMinBytes } = before;
+  const { memoryLimitBytes, cpuQuota, ...others } = wanted;
   return {
-    ...wanted,
+    ...others,
     ...before,
     ...definedOnly({
-      cpuShares: larger(cpuShares, wanted.cpuShares),
-      memoryLimitBytes: larger(memoryLimitBytes, wanted.memoryLimitBytes),
-      memoryMinBytes: larger(memoryMinBytes, wanted.memoryMinBytes),
-      cpuQuota: largerQuota(cpuQuota, wanted.cpuQuota),
+      cpuShares: larger(before.cpuShares, wanted.cpuShares),
+      memoryLimitBytes: largerLimit(before.memoryLimitBytes, memoryLimitBytes),
+      memoryMinBytes: larger(before.memoryMinBytes, wanted.memoryMinBytes),
+      cpuQuota: largerQuota(before.cpuQuota, cpuQuota),
     }),
   };
+}
+
+/** A pod that had no limit keeps having none, which is more than any. */
+function largerLimit(before: bigint | undefined, wanted: bigint | undefined): bigint | undefined {
+  return before === undefined ? undefined : larger(before, wanted);
 }
 
 function larger<Amount extends number | bigint>(a: Amount | undefined, b: Amount | undefined): Amount | undefined {
@@ -425,10 +447,10 @@ function larger<Amount extends number | bigint>(a: Amount | undefined, b: Amount
   return a > b ? a : b;
 }
 
-function largerQuota(a: CpuQuota | undefined, b: CpuQuota | undefined): CpuQuota | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  const isUnlimited = a.quotaUs < 0 || b.quotaUs < 0;
-  return { ...b, quotaUs: isUnlimited ? -1 : Math.max(a.quotaUs, b.quotaUs) };
+function largerQuota(before: CpuQuota | undefined, wanted: CpuQuota | undefined): CpuQuota | undefined {
+  if (before === undefined || wanted === undefined) return before;
+  const isUnlimited = before.quotaUs < 0 || wanted.quotaUs < 0;
+  return { ...wanted, quotaUs: isUnlimited ? -1 : Math.max(before.quotaUs, wanted.quotaUs) };
 }
 
 function isPartOf(part: CgroupValues, whole: CgroupValues): boolean {

@@ -8,8 +8,8 @@ import {
 } from "../../connections/cri/index.ts";
 import { type Clock, isAbort, Limiter, type Logger, messageOf } from "../../ground/base/index.ts";
 import type { ObservedPod, PodUid, RecordNodeEvent, SandboxId } from "../../ground/model/index.ts";
+import { type ContainerLimits, chooseContainers, chooseEnded, chooseSandboxes } from "./container-gc-choice.ts";
 import { ContainerRemoval } from "./container-removal.ts";
-import { type ContainerLimits, chooseContainers, chooseEnded, chooseSandboxes } from "./gc-choice.ts";
 import {
   type ForeseenLogs,
   foreseePodLogs,

@@ -64,7 +64,7 @@ export class ContainerKiller {
     const stops = await settleAtMost(aFewAtOnce, observed.sandboxes, async ({ id, state }) => {
       const span = this.#ports.ledger.begin(observed.uid, "stop", `sandbox ${id.slice(0, 12)}`);
       try {
-        await ignoreMissing(this.#ports.runtime.stopPodSandbox({ podSandboxId: id }, { signal }));
+        await span.within(() => ignoreMissing(this.#ports.runtime.stopPodSandbox({ podSandboxId: id }, { signal })));
         span.end();
       } catch (error) {
         span.fail(messageOf(error));
@@ -99,13 +99,14 @@ export class ContainerKiller {
     }
     const span = ledger.begin(uidOf(pod), "kill", container.name, why);
     try {
-      if (spec !== undefined) await this.#preStop(request, pod, spec.container, deadline, signal);
+      if (spec !== undefined) await span.within(() => this.#preStop(request, pod, spec.container, deadline, signal));
       if (order !== undefined)
         await this.#withDeadline(deadline, signal, (until) => order.turnOf(container.name, until));
       // Rounded up: a hook that took a moment must not cost the container a whole second of its grace.
       const remainingSeconds = Math.ceil((deadline - clock.monotonic()) / 1000);
       const timeout = BigInt(Math.max(remainingSeconds, shortestSeconds));
-      await ignoreMissing(runtime.stopContainer({ containerId: container.id, timeout }, { signal }));
+      const stopping = { containerId: container.id, timeout };
+      await span.within(() => ignoreMissing(runtime.stopContainer(stopping, { signal })));
       span.end();
     } catch (error) {
       span.fail(messageOf(error));

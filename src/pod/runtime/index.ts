@@ -2,7 +2,7 @@
 
 export { ContainerGc } from "./container-gc.ts";
 export { ContainerRemoval } from "./container-removal.ts";
-export { execThrough } from "./exec.ts";
+export { execThrough } from "./exec-sync.ts";
 export { killAfterFailedHook } from "./failed-hook.ts";
 export { ContainerKiller } from "./graceful-stop.ts";
 export { followHints } from "./hint-feed.ts";
@@ -10,10 +10,12 @@ export { hostDnsReader } from "./host-dns.ts";
 export { knownServices } from "./known-services.ts";
 export { LifecycleHooks } from "./lifecycle-hooks.ts";
 export { LogRotation } from "./log-rotation.ts";
+export { logRotationSettings } from "./log-rotation-settings.ts";
 export {
   type ContainerContext,
   type CpuAndMemoryPlacement,
   containerConfig,
+  containerResources,
   type DeviceGrants,
   type DnsSettings,
   linkLegacyLog,
@@ -41,7 +43,7 @@ export { PruningObserver } from "./pruning-observer.ts";
 export { Relist } from "./relist.ts";
 export { nextRestartCount } from "./restart-count.ts";
 export { runtimeHandlers } from "./runtime-handlers.ts";
-export { RuntimeStatus } from "./runtime-status.ts";
+export { RuntimeStatus } from "./runtime-health.ts";
 export { type StartContextPorts, StartContexts } from "./start-contexts.ts";
 export { StartError } from "./start-error.ts";
 export { ContainerStarter, type StartContainerRequest, type StarterPorts, type StartReport } from "./starter.ts";

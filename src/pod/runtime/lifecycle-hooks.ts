@@ -230,7 +230,7 @@ export class LifecycleHooks {
   async #recorded(run: HookRun, name: string, work: () => Promise<HookResult>): Promise<HookResult> {
     const span = this.#ports.ledger.begin(uidOf(run.pod), "hook", `${run.container.name} ${name}`);
     try {
-      const result = await work();
+      const result = await span.within(work);
       if (result.type === "done") span.end();
       else span.fail(result.message);
       return result;

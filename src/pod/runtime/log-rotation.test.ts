@@ -227,11 +227,29 @@ test("a missing log is made anew; trouble is said and tried again", async () => 
   await until("the stubborn one is rotated", () => stubborn.files().length === 2);
 });
 
-test("a negative size switches rotation off", async () => {
+test("a negative size switches rotation off, and another one on again", async () => {
   await using scope = new TaskScope();
   const box = new Container("0123456789");
-  const { clock } = start(scope, [box], { maxBytes: -1 });
-  await settle();
-  assert.deepEqual([clock.pendingTimers, scope.size], [0, 0]);
+  const { clock, rotation } = start(scope, [box], { maxBytes: -1 });
+  await clock.advance(3_600_000);
   assert.equal(box.reopened, 0);
+  rotation.configure(settings);
+  await clock.advance(10_000);
+  await until("it is rotated", () => box.files().length === 2);
+});
+
+test("a smaller size also counts for a log that has long been silent", async () => {
+  await using scope = new TaskScope();
+  const box = new Container("0123456789");
+  const { clock, rotation } = start(scope, [box], { maxBytes: 100 });
+  await settle();
+  for (let round = 0; round < 2; round++) {
+    await clock.advance(10_000);
+    await settleFiles();
+  }
+  await clock.advance(3_600_000);
+  rotation.configure(settings);
+  await settle();
+  await clock.advance(10_000);
+  await until("it is rotated", () => box.files().length === 2);
 });

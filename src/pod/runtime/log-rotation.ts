@@ -33,7 +33,7 @@ export interface LogRotationPorts {
  * interval; of one that is silent, the kernel tells when it speaks again, and until then nobody looks.
  */
 export class LogRotation {
-  readonly #settings: LogRotationSettings;
+  #settings: LogRotationSettings;
   readonly #ports: LogRotationPorts;
   readonly #logs = new Map<string, WatchedLog>();
   readonly #pause: Pause;
@@ -45,6 +45,16 @@ export class LogRotation {
     this.#pause = new Pause(ports.clock);
   }
 
+  /** Other limits count from the next look on, also for logs that say nothing any more: they may be too long by now. */
+  configure(settings: LogRotationSettings): void {
+    this.#settings = settings;
+    for (const log of this.#logs.values()) {
+      log.watcher?.close();
+      log.watcher = undefined;
+    }
+    this.#pause.cutShort();
+  }
+
   /** Containers may have come or gone. */
   noteChange(): void {
     this.#changed = true;
@@ -52,14 +62,14 @@ export class LogRotation {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#settings.maxBytes < 0) return;
     try {
       while (!signal.aborted) {
         this.#takeIn();
         const isWatchful = this.#isWatchful;
-        await this.#pause.wait(isWatchful ? this.#settings.intervalMs : Number.POSITIVE_INFINITY, signal);
+        const { maxBytes, intervalMs } = this.#settings;
+        await this.#pause.wait(isWatchful && maxBytes >= 0 ? intervalMs : Number.POSITIVE_INFINITY, signal);
         // Whoever ends the silence starts an interval.
-        if (isWatchful) await this.#lookAtActive(signal);
+        if (isWatchful && this.#settings.maxBytes >= 0) await this.#lookAtActive(signal);
       }
     } finally {
       for (const log of this.#logs.values()) log.watcher?.close();

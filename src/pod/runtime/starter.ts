@@ -70,8 +70,10 @@ export class ContainerStarter {
       await mkdir(config.logDirectory, { recursive: true, mode: 0o755 });
       const runtimeHandler = context.runtimeHandler.name;
       const { podSandboxId } = await this.#measured(pod, runtimeHandler, () =>
-        lingering(clock, patienceMs, signal, (late) =>
-          runtime.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+        span.within(() =>
+          lingering(clock, patienceMs, signal, (late) =>
+            runtime.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+          ),
         ),
       );
       const id = podSandboxId as SandboxId;
@@ -172,11 +174,14 @@ export class ContainerStarter {
     const image = await this.#ports.ensureImage(pod, kind, container, sandbox.config, signal);
     const span = ledger.begin(uidOf(pod), "create", container.name);
     try {
-      const context = await this.#ports.containerContext({ pod, container, observed, image }, signal);
+      const context = await span.within(() =>
+        this.#ports.containerContext({ pod, container, observed, image }, signal),
+      );
       const config = await containerConfig(pod, container, { ...context, restartCount }, signal);
       await this.#soon(noted);
-      const { containerId } = await lingering(clock, patienceMs, signal, (late) =>
-        runtime.createContainer({ podSandboxId: sandboxId, config, sandboxConfig: sandbox.config }, { signal: late }),
+      const made = { podSandboxId: sandboxId, config, sandboxConfig: sandbox.config };
+      const { containerId } = await span.within(() =>
+        lingering(clock, patienceMs, signal, (late) => runtime.createContainer(made, { signal: late })),
       );
       this.#ports.noteOwner(containerId as ContainerId, uidOf(pod));
       this.#ports.notePlace({ id: containerId as ContainerId, name: container.name, pod }, context.placement.cpus);
@@ -203,8 +208,10 @@ export class ContainerStarter {
     const { pod, container } = request;
     const span = this.#ports.ledger.begin(uidOf(pod), "start", container.name);
     try {
-      await lingering(this.#ports.clock, patienceMs, signal, (late) =>
-        this.#ports.runtime.startContainer({ containerId: id }, { signal: late }),
+      await span.within(() =>
+        lingering(this.#ports.clock, patienceMs, signal, (late) =>
+          this.#ports.runtime.startContainer({ containerId: id }, { signal: late }),
+        ),
       );
       span.end();
     } catch (error) {

@@ -23,6 +23,20 @@ const errnoWords: Readonly<Record<string, string>> = table({
   ENOBUFS: "no buffer space available",
 });
 
+const ownLack = ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EAGAIN"];
+
+/**
+ * Whether it was the node that had no descriptor, memory or local port left for the connection. That says nothing about
+ * the container, which must not be restarted for it: the kubelet counts it as a failure, and a node that is short of
+ * descriptors then kills pod after pod.
+ */
+export function isOwnLack(host: string, error: unknown): boolean {
+  if (error instanceof AggregateError && error.errors.length > 0) return isOwnLack(host, error.errors[0]);
+  if (hasCode(error, ...ownLack)) return true;
+  // Of an IPv6 address it may also say that the node has no IPv6.
+  return hasCode(error, "EADDRNOTAVAIL") && !(addressOf(error) ?? host).includes(":");
+}
+
 /** Says why connecting to the address failed. */
 export function dialErrorText(host: string, port: number, error: unknown): string {
   // Several addresses of one name were tried: the first says enough.

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { type Clock, goQuote, LinkedSignal, waitFor } from "../../../ground/base/index.ts";
-import { fairDeadline } from "../deadline.ts";
+import { fairDeadline } from "../fair-deadline.ts";
 import { clip } from "../outcome.ts";
 import type { HeaderField, RequestHeaders } from "./headers.ts";
 import { type HttpReply, TransportError } from "./reply.ts";

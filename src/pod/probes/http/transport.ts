@@ -2,7 +2,7 @@ import { type ClientRequest, request as startRequest } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import { codeOf, goQuote, messageOf, onAbort } from "../../../ground/base/index.ts";
+import { codeOf, goQuote, loadedPart, messageOf, onAbort } from "../../../ground/base/index.ts";
 import {
   brokenConnectionText,
   type ConnectionEnds,
@@ -35,7 +35,7 @@ export async function sendGet(url: HttpUrl, headers: RequestHeaders, signal: Abo
   }
   const socket = await secureConnection(url, hasRepeatedSingle(headers) ? ["http/1.1"] : ["h2", "http/1.1"], signal);
   if (socket.alpnProtocol !== "h2") return sendHttp1(socket, url, headers, signal, tlsErrorText);
-  const { sendHttp2 } = await import("./http2.ts");
+  const { sendHttp2 } = await loadedPart(import("./http2.ts"));
   if (signal.aborted) socket.destroy();
   signal.throwIfAborted();
   return sendHttp2(socket, url, headers, signal);

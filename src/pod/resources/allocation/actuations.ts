@@ -6,6 +6,7 @@ import {
   type GivenResources,
   type IdentifiedPod,
   jsonEqual,
+  mostLimits,
   type PodUid,
   uidOf,
   withPodLimits,
@@ -15,6 +16,8 @@ import { KeptResources } from "./kept-resources.ts";
 /** What the runtime was last told that containers may use, and what the cgroups of pods as a whole were last given. */
 export class Actuations {
   readonly #kept: KeptResources;
+  /** What updates that failed would have given, by pod and container: a runtime may have carried them out in part. */
+  readonly #tried = new Map<PodUid, Map<string, readonly ContainerResources[]>>();
 
   constructor(path: string, log: Logger) {
     this.#kept = new KeptResources(path, "what containers were given", log);
@@ -31,7 +34,11 @@ export class Actuations {
   }
 
   givenTo(uid: PodUid): GivenResources {
-    return { to: ({ name }) => this.of(uid, name), toPod: () => this.ofPod(uid) };
+    return {
+      to: ({ name }) => this.of(uid, name),
+      tried: ({ name }) => this.#tried.get(uid)?.get(name) ?? [],
+      toPod: () => this.ofPod(uid),
+    };
   }
 
   /** Whether it is noted that the container has what it is promised now. */
@@ -50,11 +57,23 @@ export class Actuations {
   note(pod: IdentifiedPod, container: string, resources: ContainerResources): void {
     const uid = uidOf(pod);
     const before = this.#kept.of(uid);
+    this.#tried.get(uid)?.delete(container);
     const given = this.#asNoted(pod, resources);
     this.#kept.set(uid, { ...before, containers: { ...before?.containers, [container]: given } });
   }
 
-  /** The same, and resolves when it would outlive the agent. */
+  /** Nobody knows whether the container has these resources now. */
+  doubt(pod: IdentifiedPod, container: string, resources: ContainerResources): void {
+    const tried = this.#tried.get(uidOf(pod)) ?? new Map<string, readonly ContainerResources[]>();
+    const now = withPodLimits(resources, pod.spec.resources);
+    // The first of them differs from what is noted, so that one of both differs from any promise: until one succeeds.
+    // Of all others it is enough to know how much they may have given.
+    const [first = now, most = now] = tried.get(container) ?? [];
+    tried.set(container, [first, mostLimits([most, now])]);
+    this.#tried.set(uidOf(pod), tried);
+  }
+
+  /** As `note`, and resolves when it would outlive the agent. */
   async noteForGood(pod: IdentifiedPod, container: string, resources: ContainerResources): Promise<void> {
     this.note(pod, container, resources);
     await this.#kept.saved();
@@ -85,6 +104,7 @@ export class Actuations {
   }
 
   forget(uid: PodUid): void {
+    this.#tried.delete(uid);
     this.#kept.forget(uid);
   }
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
+import { withoutDescriptors } from "../../../../test/support/without-descriptors.ts";
 import { silentLogger } from "../../../ground/base/index.ts";
 import { type AllocatedResources, fnv1a32, type PodUid } from "../../../ground/model/index.ts";
 import { ResourcesFile } from "./resources-file.ts";
@@ -66,6 +67,15 @@ describe("a file that can't be used is set aside, and nothing is known", () => {
       assert.equal(existsSync(path), false);
     });
   }
+});
+
+test("a file that can't be read for want of descriptors stays where it is", async () => {
+  writeFileSync(path, JSON.stringify(kubelets));
+  {
+    using _ = withoutDescriptors();
+    await assert.rejects(file().read(), { code: "EMFILE" });
+  }
+  assert.deepEqual([...(await file().read())], [["pod1", resources]]);
 });
 
 test("changes that come while one is written are written together, the newest last", async () => {

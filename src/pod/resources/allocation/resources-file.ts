@@ -1,9 +1,15 @@
 import { rename } from "node:fs/promises";
-import type { Logger } from "../../../ground/base/index.ts";
+import { isShortage, type Logger, replaceFile } from "../../../ground/base/index.ts";
 import type { AllocatedResources, PodUid } from "../../../ground/model/index.ts";
 import { diskFiles } from "../disk-files.ts";
-import { FollowingFile } from "../following-file.ts";
+import { FollowingFile, type LastingFiles } from "../following-file.ts";
 import { asCheckpointObject, goChecksum } from "../go-checkpoint.ts";
+
+/**
+ * A loss of power ends the containers that the file tells of, and the next agent decides anew about what they ask for: the
+ * file as it was a moment before serves it as well. So nobody waits for the disk to keep the new name, too.
+ */
+const files: LastingFiles = { read: diskFiles.read, save: (path, text) => replaceFile(path, text, 0o600) };
 
 type ByPod = ReadonlyMap<PodUid, AllocatedResources>;
 
@@ -19,15 +25,19 @@ export class ResourcesFile {
   constructor(path: string, log: Logger, content: () => ByPod) {
     this.#path = path;
     this.#log = log;
-    this.#file = new FollowingFile(path, diskFiles, () => encode(content()));
+    this.#file = new FollowingFile(path, files, () => encode(content()));
   }
 
-  /** A file that can't be used is set aside, so that people can look at it: pods that run go on with what they have. */
+  /**
+   * A file that can't be used is set aside, so that people can look at it: pods that run go on with what they have. Throws
+   * while the machine lacks what it takes to read it: nothing is wrong with the file.
+   */
   async read(): Promise<ByPod> {
     try {
       const text = await this.#file.read();
       return text === undefined ? new Map() : decode(text);
     } catch (error) {
+      if (isShortage(error)) throw error;
       const aside = `${this.#path}.broken`;
       this.#log.error("Cannot use what was kept of the resources of pods; their specs are believed instead", error, {
         path: this.#path,
@@ -42,7 +52,7 @@ export class ResourcesFile {
     }
   }
 
-  /** Resolves when everything that is so now would outlive the agent and a loss of power. */
+  /** Resolves when everything that is so now would outlive the agent. */
   save(): Promise<void> {
     return this.#file.save();
   }

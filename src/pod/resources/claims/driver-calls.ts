@@ -62,9 +62,9 @@ export class DriverCalls {
     const names = claims.map(({ name }) => name).join(", ");
     const span = ledger.begin(uid, "claims", driver, `${method} of ${names}`);
     try {
-      const answers = await this.#measured(method, driver, () =>
-        method === "NodePrepareResources" ? found.prepare(claims, signal) : found.unprepare(claims, signal),
-      );
+      const call = () =>
+        method === "NodePrepareResources" ? found.prepare(claims, signal) : found.unprepare(claims, signal);
+      const answers = await this.#measured(method, driver, () => span.within(call));
       const { done, problem } = readAnswers(method, claims, answers);
       onDone(new Map(done.map((claim) => [claim, answers.get(claim.uid) ?? nothing])));
       if (problem !== undefined) throw new Error(problem);

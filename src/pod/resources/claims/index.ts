@@ -3,3 +3,4 @@ export { ClaimHealth } from "./claim-health.ts";
 export { ClaimError, ClaimManager } from "./claim-manager.ts";
 export { claimReport } from "./claim-report.ts";
 export { ClaimSweep } from "./claim-sweep.ts";
+export { claimsShown } from "./claims-shown.ts";

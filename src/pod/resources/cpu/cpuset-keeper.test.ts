@@ -31,6 +31,7 @@ beforeEach(() => {
     clock,
     log: silentLogger,
     periodMs: 10_000,
+    pinsCpus: true,
     running: () => running,
     wantedFor: () => shared,
     tellRuntime: async (id, cpus) => {
@@ -116,6 +117,7 @@ for (const periodMs of [-1_000, 0, 0.000_001]) {
       clock,
       log: silentLogger,
       periodMs,
+      pinsCpus: true,
       running: () => {
         looks++;
         return [];

@@ -25,6 +25,8 @@ export interface CpusetKeeperPorts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly periodMs: number;
+  /** Nothing is kept, and nothing remembered, where no container has CPUs of its own. */
+  readonly pinsCpus: boolean;
   /** Containers that run, of pods that are worked on. */
   readonly running: () => Iterable<KeptContainer>;
   /** Where the container is to run; empty: anywhere. */
@@ -58,6 +60,7 @@ export class CpusetKeeper {
 
   /** A container was made for these CPUs; others may be free by now. */
   made(container: KeptContainer, cpus: string): void {
+    if (!this.#ports.pinsCpus) return;
     this.#made.set(container.id, { container, looks: 0 });
     this.#told.set(container.id, cpus);
     this.#kept.set(container.id, container);
@@ -77,7 +80,7 @@ export class CpusetKeeper {
 
   /** Looks at all containers now and then, for as long as the signal lets it. */
   async run(signal: AbortSignal): Promise<void> {
-    for (;;) {
+    while (this.#ports.pinsCpus) {
       await this.check();
       await this.#pause.wait(Math.max(this.#ports.periodMs, shortestPeriodMs), signal);
     }

@@ -57,6 +57,12 @@ export class ExclusiveCpus implements HintProvider {
     return this.#state.shared.without(this.#settings.reserved);
   }
 
+  /** One that gives from the same, of which nobody hears. */
+  onTrial(): ExclusiveCpus {
+    const { topology, numa } = this.#ports;
+    return new ExclusiveCpus(this.#settings, this.#state, { topology, numa, onChange: () => {} });
+  }
+
   /** CPUs of pods that are gone are for all again. */
   retain(holds: (uid: PodUid) => boolean): void {
     const gone = [...this.#state.exclusive.keys()].filter((uid) => !holds(uid));

@@ -22,7 +22,7 @@ type UnderWay =
   | { readonly step: "failed"; readonly message: string };
 
 export interface DeviceAdmissionPorts extends Pick<DeviceManagerPorts, "plugin" | "onDecidable"> {
-  readonly scope: TaskScope;
+  readonly scope: Pick<TaskScope, "spawn">;
   readonly clock: Clock;
 }
 
@@ -86,6 +86,12 @@ export class DeviceAdmission {
     const known = this.#preferences.get(uid)?.get(resource);
     if (known?.key === keyOf(query)) return known.ids;
     return (this.#questions.get(uid) ?? 0) >= mostQuestions ? [] : undefined;
+  }
+
+  /** Decides about the devices of `manager` as this one would. No plugin is asked: a pod that needs that would wait. */
+  onTrial(manager: DeviceManager): DeviceAdmission {
+    const { clock, plugin } = this.#ports;
+    return new DeviceAdmission(manager, { clock, plugin, scope: { spawn() {} }, onDecidable() {} });
   }
 
   /** Nothing is done for pods that are gone. */

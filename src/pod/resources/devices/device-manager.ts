@@ -1,5 +1,5 @@
 import type { DevicePluginOptions, ListedDevice, PreferenceQuery } from "../../../connections/plugins/index.ts";
-import { type Clock, isAbort, type Logger, messageOf, type Timer } from "../../../ground/base/index.ts";
+import { type Clock, isAbort, isShortage, type Logger, messageOf, type Timer } from "../../../ground/base/index.ts";
 import {
   type Container,
   containersOf,
@@ -74,6 +74,14 @@ export class PluginAwaited extends Error {
 
 const saveRetryMs = 5_000;
 
+/** What there is, and who has it. */
+interface KnownDevices {
+  readonly inventory: DeviceInventory;
+  readonly state: DeviceState;
+}
+
+const noFiles: LastingFiles = { read: async () => undefined, save: async () => {} };
+
 /**
  * Which devices the containers of this node have. They are chosen when a pod comes, kept on disk once their plugin has
  * said how they are used, and belong to the pod until nothing of it runs.
@@ -81,20 +89,30 @@ const saveRetryMs = 5_000;
 export class DeviceManager {
   readonly #ports: DeviceManagerPorts;
   readonly #startedAt: number;
-  readonly #inventory = new DeviceInventory();
+  readonly #inventory: DeviceInventory;
   readonly #file: FollowingFile;
-  #state: DeviceState = nobody;
+  #state: DeviceState;
   #giveUp: Timer | undefined;
   /** Resources whose plugin, when it was last there, wanted to be told before each start of a container. */
   readonly #preStarted = new Set<string>();
   /** Pods with containers that can't be made before the plugin of a resource has come. */
   readonly #awaiting = new Map<string, Set<PodUid>>();
 
-  constructor(ports: DeviceManagerPorts) {
+  constructor(ports: DeviceManagerPorts, known: KnownDevices = { inventory: new DeviceInventory(), state: nobody }) {
     this.#ports = ports;
+    this.#inventory = known.inventory;
+    this.#state = known.state;
     this.#startedAt = ports.clock.monotonic();
     const content = (): string => encodeDeviceFile(this.#state, this.#inventory.registered());
     this.#file = new FollowingFile(ports.path, ports.files, content);
+  }
+
+  /** One that gives out the same devices, of which nobody hears and nothing is saved. */
+  onTrial(): DeviceManager {
+    const { clock, log, plugin, path } = this.#ports;
+    const nobodyHears = { onDecidable() {}, onStartable() {}, onHealth() {}, onAmounts() {} };
+    const ports = { clock, log, plugin, path, files: noFiles, ...nobodyHears };
+    return new DeviceManager(ports, { inventory: this.#inventory, state: this.#state });
   }
 
   get state(): DeviceState {
@@ -105,7 +123,10 @@ export class DeviceManager {
     return this.#inventory;
   }
 
-  /** What an earlier run of this agent, or of another, has left. A file that can't be used is nobody's loss but its own. */
+  /**
+   * What an earlier run of this agent, or of another, has left. A file that can't be used is nobody's loss but its own;
+   * throws while the machine lacks what it takes to read it, or devices would be given to others beside those who run.
+   */
   async load(): Promise<void> {
     const { log, clock } = this.#ports;
     try {
@@ -118,6 +139,7 @@ export class DeviceManager {
         log.warn("Some devices are given to nobody any more", { unreadable: unreadable.slice(0, 20) });
       this.#giveUpLater();
     } catch (error) {
+      if (isShortage(error)) throw error;
       log.error("Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date", error);
     }
   }

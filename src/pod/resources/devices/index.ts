@@ -3,3 +3,4 @@ export { DeviceAdmission } from "./device-admission.ts";
 export { DeviceManager } from "./device-manager.ts";
 export { DeviceProvider } from "./device-provider.ts";
 export { deviceReport } from "./device-report.ts";
+export { type OpenedPlugins, PluginListener } from "./plugin-listener.ts";

@@ -39,6 +39,11 @@ export class PinnedMemory implements HintProvider {
     return [...ids].sort((a, b) => a - b);
   }
 
+  /** One that gives from the same, of which nobody hears. */
+  onTrial(): PinnedMemory {
+    return new PinnedMemory(this.#state, { numa: this.#ports.numa, onChange: () => {} });
+  }
+
   retain(holds: (uid: PodUid) => boolean): void {
     const gone = [...this.#state.blocks.keys()].filter((uid) => !holds(uid));
     this.#become(gone.reduce(withoutPodMemory, this.#state));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import type { Clock } from "../../ground/base/index.ts";
-import { fairDeadline } from "./deadline.ts";
+import { fairDeadline } from "./fair-deadline.ts";
 
 /** A clock whose timers fire later than asked for, by the amounts given, as on a machine that stalls. */
 function stalling(clock: FakeClock, lateMs: number[]): Clock {

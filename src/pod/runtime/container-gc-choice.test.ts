@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chooseContainers, chooseEnded, chooseSandboxes } from "./gc-choice.ts";
+import { chooseContainers, chooseEnded, chooseSandboxes } from "./container-gc-choice.ts";
 
 /** `pod/container@created`, e.g. `a/web@3`; `#attempt` follows where it matters, and `new` if it never ran. */
 function dead(text: string) {

@@ -1,0 +1,38 @@
+import type { ConfigIo, InvalidConfig } from "../../ground/config/index.ts";
+import type { RolloutBook } from "./book.ts";
+import type { LoadedVersion } from "./running.ts";
+import { loadVersion, type VersionId } from "./version.ts";
+
+/** Loads versions as the agent loads files at its start: the same checks, the flags of today. */
+export class VersionLoader {
+  readonly #book: RolloutBook;
+  readonly #argv: readonly string[];
+  readonly #io: ConfigIo;
+
+  constructor(book: RolloutBook, argv: readonly string[], io: ConfigIo) {
+    this.#book = book;
+    this.#argv = argv;
+    this.#io = io;
+  }
+
+  /** `isLost`: nobody knows any more what it said. */
+  async load(id: VersionId): Promise<LoadedVersion | { readonly invalid: InvalidConfig; readonly isLost: boolean }> {
+    const version = await this.#book.find(id);
+    if (version === undefined) return { invalid: lost(id), isLost: true };
+    const loaded = await loadVersion(this.#argv, version, this.#io);
+    if (loaded.kind === "config") return { version, config: loaded.config };
+    return { invalid: loaded.kind === "invalid" ? loaded : lost(id), isLost: loaded.kind !== "invalid" };
+  }
+
+  /** The last known good one; undefined when there is none, or none that can be loaded. */
+  async knownGood(): Promise<LoadedVersion | undefined> {
+    const { good } = this.#book.state;
+    const found = good && (await this.load(good.version));
+    return found === undefined || "invalid" in found ? undefined : found;
+  }
+}
+
+function lost(id: VersionId): InvalidConfig {
+  const message = `no checkpoint for version ${id}: it is not on disk, or not whole`;
+  return { kind: "invalid", message, step: "", problems: [{ message }], warnings: [] };
+}

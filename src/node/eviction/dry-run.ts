@@ -8,7 +8,7 @@ import type { IdentifiedPod } from "../../ground/model/index.ts";
 import { type EvictionSituation, type Forecast, type ForecastEviction, foresee } from "./plan/forecast.ts";
 import type { Reclaim } from "./plan/planner.ts";
 import { amountText, signalFacts } from "./plan/signals.ts";
-import { isHard, wantedText } from "./plan/thresholds.ts";
+import { isHard, wantedText } from "./plan/threshold-amounts.ts";
 import type { Held } from "./plan/usage.ts";
 
 /** What would be evicted now, for people and programs; fields are only ever added. */

@@ -45,7 +45,7 @@ for (const { name, eviction, request, status } of [
         clock: new FakeClock(),
         recordEvent: (_, { type, reason, message: text }) => said.push(`${type} ${reason} ${text}`),
         onEvicted: (signal) => said.push(signal),
-        takeOff: (pod, { graceSeconds, atOnce, amendStatus }) => {
+        endPod: (pod, { graceSeconds, atOnce, amendStatus }) => {
           assert.deepEqual(amendStatus(before), status);
           said.push(`${pod.metadata.uid} grace ${graceSeconds}${atOnce ? " at once" : ""}`);
         },

@@ -1,5 +1,11 @@
 import type { Clock } from "../../ground/base/index.ts";
-import { type IdentifiedPod, type PodStatus, type RecordPodEvent, takenOffStatus } from "../../ground/model/index.ts";
+import {
+  type IdentifiedPod,
+  type NodeDecision,
+  type PodStatus,
+  type RecordPodEvent,
+  takenOffStatus,
+} from "../../ground/model/index.ts";
 import type { EvictionGrace } from "./plan/planner.ts";
 
 /** Why a pod has to go, and how. */
@@ -16,12 +22,13 @@ export interface Eviction {
 export interface EvictPorts {
   readonly clock: Clock;
   readonly recordEvent: RecordPodEvent;
-  readonly takeOff: (
+  readonly endPod: (
     pod: IdentifiedPod,
     request: {
       readonly graceSeconds: number;
       readonly atOnce: boolean;
       readonly amendStatus: (status: PodStatus) => PodStatus;
+      readonly decision: NodeDecision;
     },
   ) => void;
   /** For metrics: a pod was evicted for this signal. */
@@ -33,10 +40,11 @@ export function evict(pod: IdentifiedPod, eviction: Eviction, ports: EvictPorts)
   const { signal, message, annotations, grace, isDisruption } = eviction;
   ports.onEvicted(signal);
   ports.recordEvent(pod, { type: "Warning", reason: "Evicted", message, ...(annotations && { annotations }) });
-  const decision = { reason: "Evicted", message, disruption: isDisruption ? message : undefined } as const;
-  ports.takeOff(pod, {
+  const decision: NodeDecision = { reason: "Evicted", message, disruption: isDisruption ? message : undefined };
+  ports.endPod(pod, {
     graceSeconds: grace === "at once" ? 0 : grace,
     atOnce: grace === "at once",
     amendStatus: (status) => takenOffStatus(status, decision, ports.clock.now()),
+    decision,
   });
 }

@@ -89,6 +89,12 @@ const cases: readonly Case[] = [
     expected: undefined,
   },
   {
+    name: "a container's limit of zero is none, as long as the pod keeps to the sum",
+    spec: { containers: [limited("a", "0"), limited("b", "20Ki")] },
+    disk: { containers: new Map([["a", holds(5n * Ki, 6n * Ki)]]) },
+    expected: undefined,
+  },
+  {
     name: "the volume is named before the pod",
     volumes: [{ name: "v", emptyDir: { sizeLimit: "100Ki" } }],
     spec: { containers: [limited("a", "10Ki")] },

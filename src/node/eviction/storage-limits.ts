@@ -92,10 +92,12 @@ function containerExcess(
 ): StorageExcess | undefined {
   for (const { name, resources } of spec.containers) {
     const text = resources?.limits?.[resource];
+    const limit = bytesOf(text);
     const disk = containers.get(name);
-    if (text === undefined || disk === undefined) continue;
+    // As for scratch volumes, a limit of nothing is none; the pod's own is the sum of all.
+    if (text === undefined || limit === 0n || disk === undefined) continue;
     const used = disk.logBytes + (layers === "on the node's disk" ? disk.layerBytes : 0n);
-    if (used <= bytesOf(text)) continue;
+    if (used <= limit) continue;
     const message = `Container ${name} exceeded its local ephemeral storage limit "${canonicalQuantity(text)}". `;
     return { signal: "ephemeralcontainerfs.limit", message };
   }

@@ -106,3 +106,14 @@ test("pods that take for ever to measure keep nobody else from being measured, a
   );
   assert.equal(node.endlessMeasurements, endless.length);
 });
+
+test("a pod that ends while it is measured has ended for its own reason", async () => {
+  await using node = new Node();
+  node.pods = [podWithVolumes(volumes)];
+  node.usedBytes = 200n * 1024n;
+  node.workMs = 500;
+  await node.clock.advance(10_100);
+  node.pods = [];
+  await node.clock.advance(20_000);
+  assert.deepEqual([node.measurements, node.evicted], [1, []]);
+});

@@ -85,9 +85,11 @@ export class StorageWatch {
   }
 
   async #check(pod: IdentifiedPod, limits: StorageLimits, signal: AbortSignal): Promise<void> {
-    const { measure, layers, evict, log } = this.#ports;
+    const { measure, layers, evict, log, activePods } = this.#ports;
     const excess = storageExcess(pod, await measure(pod, limits, signal), await layers(signal));
     if (excess === undefined) return;
+    // Measuring takes its time: one that has ended meanwhile, or is to end for another reason, ended for that.
+    if (!activePods().some(({ metadata: { uid } }) => uid === pod.metadata.uid)) return;
     log.info("Evicting a pod that uses more disk than its limit allows", {
       pod: describePod(pod),
       reason: excess.message.trim(),

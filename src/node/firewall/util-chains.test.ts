@@ -15,6 +15,8 @@ class FakeTables implements AsyncDisposable {
   readonly missing: ReadonlySet<string>;
   /** Another program holds the lock. */
   isLocked = false;
+  /** Just when it is looked for a rule. */
+  areChecksLocked = false;
   commands = 0;
 
   constructor(...missing: readonly string[]) {
@@ -22,7 +24,10 @@ class FakeTables implements AsyncDisposable {
     const chains = new UtilChains({
       clock: this.clock,
       log: { ...silentLogger, info: (message) => this.said.push(message), warn: (message) => this.said.push(message) },
-      run: async (family, args) => this.#run(family, args),
+      run: async (family, args) => {
+        await Promise.resolve();
+        return this.#run(family, args);
+      },
     });
     this.scope.spawn("chains", (signal) => chains.run(signal));
   }
@@ -49,7 +54,7 @@ class FakeTables implements AsyncDisposable {
       throw new ToolError(family, args, code, "", undefined);
     };
     if (this.missing.has(family)) fail(undefined);
-    if (this.isLocked) fail(4);
+    if (this.isLocked || (this.areChecksLocked && args.includes("-C"))) fail(4);
     const [wait, seconds, t, table = "", operation = "", chain = "", ...rule] = args;
     assert.deepEqual([wait, seconds, t], ["-w", "5", "-t"]);
     const key = `${family} ${table}`;
@@ -113,6 +118,28 @@ test("a lock that others hold is waited for, and says nothing about the canary",
   tables.isLocked = false;
   tables.flush();
   await tables.clock.advance(61_000);
+  assert.deepEqual(tables.saved(), expected);
+});
+
+test("a lock that others hold when the agent starts: the chains are made when it is free", async () => {
+  await using tables = new FakeTables();
+  tables.isLocked = true;
+  await tables.clock.advance(120_000);
+  assert.deepEqual(tables.saved(), []);
+  tables.isLocked = false;
+  await tables.clock.advance(61_000);
+  assert.deepEqual(tables.saved(), expected);
+});
+
+test("whether a rule is there can't be seen: it is not made a second time", async () => {
+  await using tables = new FakeTables();
+  await tables.clock.advance(0);
+  // Somebody removed the canaries alone.
+  for (const [, chains] of tables.chains) chains.delete("KUBE-KUBELET-CANARY");
+  tables.areChecksLocked = true;
+  await tables.clock.advance(61_000);
+  tables.areChecksLocked = false;
+  await tables.clock.advance(120_000);
   assert.deepEqual(tables.saved(), expected);
 });
 

@@ -81,34 +81,44 @@ export class UtilChains {
 
   /** What can't be asked counts as there: only a refusal says that it is gone. */
   async #hasCanary(family: Family, table: string, signal: AbortSignal): Promise<boolean> {
-    const answer = await this.#ask(family, ["-t", table, "-S", canaryChain], signal);
-    return answer !== "no";
+    try {
+      return await this.#succeeds(family, ["-t", table, "-S", canaryChain], signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      return true;
+    }
   }
 
+  /** One that others keep busy, as while a machine starts, is usable later. */
   async #isUsable(family: Family, signal: AbortSignal): Promise<boolean> {
-    return (await this.#ask(family, ["-t", "nat", "-S", "POSTROUTING"], signal)) === "yes";
+    try {
+      return await this.#succeeds(family, ["-t", "nat", "-S", "POSTROUTING"], signal);
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      return !(error instanceof ToolError) || error.exitCode === busy;
+    }
   }
 
   async #fulfil(family: Family, wish: Wish, signal: AbortSignal): Promise<void> {
     const table = ["-t", wish.table];
     if (wish.type === "chain") {
-      const made = [...table, "-N", wish.chain];
       // It refuses to make a chain that is there; any other refusal shows when the chain is used.
-      if ((await this.#ask(family, made, signal)) === "unsure") await this.#run(family, made, signal);
+      await this.#succeeds(family, [...table, "-N", wish.chain], signal);
       return;
     }
     const { chain, rule, position } = wish;
-    if ((await this.#ask(family, [...table, "-C", chain, ...rule], signal)) === "yes") return;
+    if (await this.#succeeds(family, [...table, "-C", chain, ...rule], signal)) return;
     await this.#run(family, [...table, position === "first" ? "-I" : "-A", chain, ...rule], signal);
   }
 
-  async #ask(family: Family, args: readonly string[], signal: AbortSignal): Promise<"yes" | "no" | "unsure"> {
+  /** False: it was refused. Whatever else goes wrong rises: a rule that is made on a guess would stand twice. */
+  async #succeeds(family: Family, args: readonly string[], signal: AbortSignal): Promise<boolean> {
     try {
       await this.#run(family, args, signal);
-      return "yes";
+      return true;
     } catch (error) {
-      if (isAbort(error, signal)) throw error;
-      return error instanceof ToolError && error.exitCode === refused ? "no" : "unsure";
+      if (error instanceof ToolError && error.exitCode === refused) return false;
+      throw error;
     }
   }
 
@@ -123,3 +133,5 @@ export class UtilChains {
 
 /** What is asked for is not there, or there already; others say that the command, the lock or the kernel is at fault. */
 const refused = 1;
+/** Others hold the lock, or the kernel can't just now. */
+const busy = 4;

@@ -29,6 +29,11 @@ for (const [name, lines, expected] of [
     { of: "cgroup", cgroup: "/b", process: "x,pid=1,uid=0", pid: 8659 },
   ],
   [
+    "a process with a name that looks like a name",
+    [begin, of("CONSTRAINT_MEMCG", `oom_memcg=/b,task_memcg=/b/${id}`, ",task=x,pid=1")],
+    { of: "cgroup", cgroup: `/b/${id}`, process: ",task=x,pid=1", pid: 8659 },
+  ],
+  [
     "an older kernel, a cgroup's limit",
     [begin, "Task in /docker/a killed as a result of limit of /docker", "Killed process 19667 (evil (x)) total-vm:1kB"],
     { of: "cgroup", cgroup: "/docker/a", process: "evil (x)", pid: 19_667 },

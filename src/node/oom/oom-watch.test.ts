@@ -22,12 +22,17 @@ class Kernel implements AsyncDisposable {
   /** It writes faster than anybody reads. */
   isFlooded = false;
   loadProblem: Error | undefined;
+  counterProblem: Error | undefined;
   watch = this.#newWatch();
   #scope = new TaskScope();
 
   async start(): Promise<void> {
     const { watch } = this;
-    this.#scope.spawn("watch", (signal) => watch.run(() => this.counters, signal));
+    const counters = (): Kernel["counters"] => {
+      if (this.counterProblem !== undefined) throw this.counterProblem;
+      return this.counters;
+    };
+    this.#scope.spawn("watch", (signal) => watch.run(counters, signal));
     await this.clock.advance(0);
   }
 
@@ -179,4 +184,21 @@ test("what was saved can't be read: what is there is history, and the watch goes
   kernel.kill("global_oom,task_memcg=/a", 43);
   await kernel.clock.advance(10_000);
   assert.deepEqual(kernel.told, ["SystemOOM: System OOM encountered, victim process: x, pid: 43"]);
+});
+
+test("a cgroup that goes while it is looked at does not end the watch", async () => {
+  await using kernel = new Kernel();
+  await kernel.start();
+  kernel.counterProblem = new Error("ENOENT: no such file or directory, stat");
+  kernel.kills++;
+  await kernel.clock.advance(10_000);
+  assert.deepEqual(kernel.told, []);
+  assert.ok(
+    kernel.said.some((message) => message.startsWith("Not all containers")),
+    kernel.said.join(),
+  );
+  kernel.counterProblem = undefined;
+  kernel.counters.set(id, 1);
+  await kernel.clock.advance(10_000);
+  await until("it is told", () => kernel.told.length === 1);
 });

@@ -110,7 +110,13 @@ export class OomWatch {
     if (!this.#hasMoved()) return;
     this.#machineKills = this.#ports.killsOfMachine();
     await this.#readAll(signal);
-    for (const [id, kills] of killsOfContainers()) this.#count(id, kills);
+    try {
+      for (const [id, kills] of killsOfContainers()) this.#count(id, kills);
+    } catch (error) {
+      // What was not looked at is looked at again.
+      this.#machineKills = undefined;
+      this.#ports.log.warn("Not all containers could be asked for kills; asking again", { reason: messageOf(error) });
+    }
   }
 
   /** Whether the kernel has killed anything since we last looked; true where it does not count. */

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { testPod } from "../../../test/support/pods.ts";
@@ -6,6 +9,7 @@ import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { type IdentifiedPod, uidOf } from "../../ground/model/index.ts";
 import { GracefulShutdown, type ShutdownLogind } from "./graceful-shutdown.ts";
 import { ShutdownProgress } from "./shutdown-progress.ts";
+import { noShutdown, ShutdownStateFile } from "./state-file.ts";
 
 /** A node without pods, and a logind of which the test says how it is. */
 class Machine implements AsyncDisposable {
@@ -20,7 +24,15 @@ class Machine implements AsyncDisposable {
   held = 0;
   opened = 0;
   saving: Promise<void> = Promise.resolve();
+  inhibiting: Promise<void> = Promise.resolve();
   arePodsKnown = true;
+  /** What the agent finds on its disk. */
+  found = noShutdown;
+  isPreparing = false;
+  /** What comes on the bus right after the answer, before anybody has read that. */
+  toldWhileAsked: boolean | undefined;
+  /** False: pods outlast every grace. */
+  doPodsEnd = true;
   /** Pods that end as soon as they are told to. */
   pods: IdentifiedPod[] = [];
   tell: (begins: boolean) => void = () => {};
@@ -31,7 +43,7 @@ class Machine implements AsyncDisposable {
       clock: this.clock,
       log: { ...silentLogger, warn: (message) => this.said.push(message), error: (message) => this.said.push(message) },
       progress: this.progress,
-      state: { load: async () => ({ startedAt: undefined, endedAt: undefined }), save: () => this.saving },
+      state: { load: async () => this.found, save: () => this.saving },
       logindAbsence: async () => this.absence,
       openLogind: async () => this.#logind(),
       recordNodeEvent: () => {},
@@ -39,9 +51,9 @@ class Machine implements AsyncDisposable {
       arePodsKnown: () => this.arePodsKnown,
       activePods: () => this.pods,
       terminate: (uid) => {
-        this.pods = this.pods.filter((pod) => uidOf(pod) !== uid);
+        if (this.doPodsEnd) this.pods = this.pods.filter((pod) => uidOf(pod) !== uid);
       },
-      stepOf: () => undefined,
+      stepOf: () => (this.doPodsEnd ? undefined : "terminating"),
       isReported: () => true,
       isNodeReported: () => true,
       mayComeBack: () => false,
@@ -68,8 +80,14 @@ class Machine implements AsyncDisposable {
         this.raises++;
         if (this.isRaised) this.maxDelayMs = seconds * 1000;
       },
-      isPreparing: async () => false,
+      isPreparing: async () => {
+        const { isPreparing, toldWhileAsked } = this;
+        this.toldWhileAsked = undefined;
+        if (toldWhileAsked !== undefined) this.tell(toldWhileAsked);
+        return isPreparing;
+      },
       inhibit: async () => {
+        await this.inhibiting;
         this.held++;
         return { [Symbol.dispose]: () => void this.held-- };
       },
@@ -131,4 +149,74 @@ test("a source of pods that never speaks costs a quarter of the time; then those
   await machine.clock.advance(4_000);
   assert.deepEqual([machine.pods.length, machine.held], [0, 0]);
   assert.deepEqual(machine.said, ["Not every pod is known; those that are end now"]);
+});
+
+for (const [isOfEarlierBoot, leastMs, mostMs] of [
+  [false, 5_000, 15_000],
+  [true, 25_000, 35_000],
+] as const) {
+  const whose = isOfEarlierBoot ? "the boot before shortens nothing" : "this very shutdown is gone on with";
+  test(`an agent that starts while the machine turns off: what is noted of ${whose}`, async () => {
+    await using machine = new Machine();
+    const now = machine.clock.now();
+    machine.found = { startedAt: now - 20_000, endedAt: undefined, isOfEarlierBoot };
+    machine.isPreparing = true;
+    machine.doPodsEnd = false;
+    machine.pods = [testPod()];
+    const started = machine.shutdown.start(machine.scope);
+    await machine.clock.advance(leastMs);
+    await started;
+    assert.equal(machine.held, 1);
+    await machine.clock.advance(mostMs - leastMs);
+    assert.equal(machine.held, 0);
+  });
+}
+
+for (const begins of [true, false]) {
+  test(`what logind tells is newer than what it answered: a shutdown that ${begins ? "begins" : "is called off"}`, async () => {
+    await using machine = new Machine();
+    machine.isPreparing = !begins;
+    machine.toldWhileAsked = begins;
+    machine.doPodsEnd = false;
+    machine.pods = [testPod()];
+    await machine.start();
+    assert.deepEqual([machine.progress.isUnderWay, machine.held], [begins, 1]);
+  });
+}
+
+test("a lock that comes when the agent has stopped is given back: the process may go on with another turn", async () => {
+  await using machine = new Machine();
+  await machine.start();
+  machine.tell(true);
+  await machine.clock.advance(1_000);
+  assert.equal(machine.held, 0, "there was nobody to wait for");
+  let come = (): void => {};
+  machine.inhibiting = new Promise((resolve) => {
+    come = resolve;
+  });
+  machine.tell(false);
+  await machine.clock.advance(0);
+  const stopped = machine.scope.stop();
+  await machine.clock.advance(0);
+  come();
+  await stopped;
+  assert.equal(machine.held, 0);
+});
+
+test("the state on disk knows its boot; of one that a Go kubelet has written the time tells", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "shutdown-state-"));
+  try {
+    const path = join(directory, "graceful_node_shutdown_state");
+    const at = (id: string, seconds: number) => new ShutdownStateFile(path, { id, at: seconds * 1000 });
+    await at("one", 1).save({ startedAt: 5_000, endedAt: undefined });
+    const found = { startedAt: 5_000, endedAt: undefined };
+    // A clock that was set meanwhile does not matter.
+    assert.deepEqual(await at("one", 9).load(), { ...found, isOfEarlierBoot: false });
+    assert.deepEqual(await at("two", 1).load(), { ...found, isOfEarlierBoot: true });
+    await writeFile(path, '{"startTime":"1970-01-01T00:00:05Z","endTime":"0001-01-01T00:00:00Z"}');
+    assert.deepEqual(await at("one", 4).load(), { ...found, isOfEarlierBoot: false });
+    assert.deepEqual(await at("two", 6).load(), { ...found, isOfEarlierBoot: true });
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });

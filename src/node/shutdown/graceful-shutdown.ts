@@ -12,7 +12,7 @@ import { type EndPodsPorts, endPods } from "./end-pods.ts";
 import { type ShutdownGroup, totalSeconds } from "./plan.ts";
 import { type ShutdownReport, shutdownReport } from "./report.ts";
 import type { ShutdownProgress } from "./shutdown-progress.ts";
-import type { ShutdownState, ShutdownStateFile } from "./state-file.ts";
+import { type FoundShutdown, noShutdown, type ShutdownState, type ShutdownStateFile } from "./state-file.ts";
 
 /** Port: the logind of the machine, while the connection to it lasts. */
 export interface ShutdownLogind {
@@ -74,7 +74,9 @@ export class GracefulShutdown {
   #ending: { readonly cancel: AbortController; readonly ended: Map<PodUid, IdentifiedPod> } | undefined;
   #firstLook: (() => void) | undefined;
   /** As the agent found it when it started. */
-  #found: ShutdownState = { startedAt: undefined, endedAt: undefined };
+  #found: FoundShutdown = noShutdown;
+  /** How often logind has told that a shutdown begins or is called off. */
+  #told = 0;
 
   constructor(groups: readonly ShutdownGroup[], ports: GracefulShutdownPorts) {
     this.#groups = groups;
@@ -86,7 +88,7 @@ export class GracefulShutdown {
     const { clock, log, state, onState } = this.#ports;
     const last = await state.load().catch((error: unknown) => {
       log.error("Failed to load graceful shutdown state", error);
-      return { startedAt: undefined, endedAt: undefined };
+      return noShutdown;
     });
     this.#found = last;
     onState(last);
@@ -159,12 +161,18 @@ export class GracefulShutdown {
         logind.onRestart(() => resolve());
       });
       logind.onPrepareForShutdown((begins) => {
+        this.#told++;
         if (begins) this.#begin(this.#ports.clock.now(), scope);
         else this.#cancel(logind, scope);
       });
       await this.#hold(logind, signal);
-      if (await logind.isPreparing()) this.#begin(this.#earlierStart(), scope);
-      else if (this.#ending !== undefined) this.#cancel(logind, scope);
+      const told = this.#told;
+      const isPreparing = await logind.isPreparing();
+      // What was told meanwhile is newer than the answer.
+      if (told === this.#told) {
+        if (isPreparing) this.#begin(this.#earlierStart(), scope);
+        else if (this.#ending !== undefined) this.#cancel(logind, scope);
+      }
       this.#firstLook?.();
       await unlessAborted(over, signal);
     } finally {
@@ -176,6 +184,11 @@ export class GracefulShutdown {
     const allowedMs = await this.#allowedMs(logind, signal);
     const lock = await logind.inhibit();
     if (lock === undefined) return;
+    if (signal.aborted) {
+      // Nobody would ever give it back.
+      lock[Symbol.dispose]();
+      throw signal.reason;
+    }
     if (this.#lock.step !== "held") this.#ports.log.info("Shutdowns of this machine wait for its pods", { allowedMs });
     this.#release({ step: "held", lock, allowedMs });
   }
@@ -253,9 +266,9 @@ export class GracefulShutdown {
 
   /** An agent that was started anew while the machine turns off goes on with the time that is left. */
   #earlierStart(): number {
-    const { startedAt, endedAt } = this.#found;
+    const { startedAt, endedAt, isOfEarlierBoot } = this.#found;
     const now = this.#ports.clock.now();
-    const isThisOne = startedAt !== undefined && endedAt === undefined && startedAt <= now;
+    const isThisOne = !isOfEarlierBoot && startedAt !== undefined && endedAt === undefined && startedAt <= now;
     return isThisOne && now - startedAt < this.#longestMs ? startedAt : now;
   }
 
@@ -276,6 +289,8 @@ export class GracefulShutdown {
     recordNodeEvent({ type: "Normal", reason: "Shutdown", message });
     const ending = this.#ending;
     this.#ending = undefined;
+    // The next one is another.
+    this.#found = noShutdown;
     ending?.cancel.abort();
     progress.set(false);
     const pods = [...(ending?.ended.values() ?? [])].filter(mayComeBack);

@@ -14,6 +14,18 @@ export class ShutdownProgress {
     return this.#isUnderWay ? "node is shutting down" : undefined;
   }
 
+  /** Does it now, or when the machine is known to go on; never where it turns off. */
+  whenNotUnderWay(act: () => void): void {
+    if (!this.#isUnderWay) {
+      act();
+      return;
+    }
+    const stop = this.changed.on(() => {
+      stop();
+      act();
+    });
+  }
+
   set(isUnderWay: boolean): void {
     if (this.#isUnderWay === isUnderWay) return;
     this.#isUnderWay = isUnderWay;

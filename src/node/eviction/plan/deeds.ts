@@ -1,6 +1,6 @@
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
 import type { Deeds, EvictionStep } from "./planner.ts";
-import { isAboutDisk, type Look } from "./pressure.ts";
+import { isAboutDisk, type Look } from "./thresholds-met.ts";
 
 /** What was done so far, once the step is under way. */
 export function deedsAfter(deeds: Deeds, step: EvictionStep, now: number): Deeds {
@@ -38,8 +38,12 @@ export function deedsUnder(deeds: Deeds, { acting }: Pick<Look, "acting">, isHer
   return [...deeds.victims.keys()].some(isHere) ? deeds : { ...deeds, lastDiskVictimAt: undefined };
 }
 
-/** Only who is still here is remembered. */
-export function deedsFor(deeds: Deeds, isHere: (uid: PodUid) => boolean): Deeds {
+/**
+ * Only who is still here is remembered. What a victim had on disk begins to go when the victim is gone, which may take a
+ * while by itself: only from then on can be seen whether it was enough.
+ */
+export function deedsFor(deeds: Deeds, isHere: (uid: PodUid) => boolean, now: number): Deeds {
   if ([...deeds.victims.keys()].every(isHere)) return deeds;
-  return { ...deeds, victims: new Map([...deeds.victims].filter(([uid]) => isHere(uid))) };
+  const victims = new Map([...deeds.victims].filter(([uid]) => isHere(uid)));
+  return { ...deeds, victims, lastDiskVictimAt: deeds.lastDiskVictimAt === undefined ? undefined : now };
 }

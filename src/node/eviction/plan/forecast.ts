@@ -1,6 +1,6 @@
 import type { EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
-import { deedsAfter, deedsUnder, reclaimed } from "./deeds.ts";
+import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "./deeds.ts";
 import { pressedPaceMs } from "./pace.ts";
 import {
   type Deeds,
@@ -10,9 +10,9 @@ import {
   type Reclaim,
   type Situation,
 } from "./planner.ts";
-import { lookAt, type PressureRecord } from "./pressure.ts";
 import type { RankKeys } from "./ranking.ts";
 import { type DiskLayout, type Observation, type Observations, signalFacts } from "./signals.ts";
+import { lookAt, type PressureRecord } from "./thresholds-met.ts";
 import { type Held, reliefFor } from "./usage.ts";
 
 /** What a forecast starts from. */
@@ -101,6 +101,8 @@ class ForeseenNode {
   #deeds: Deeds;
   #observations: Observations;
   #candidates: readonly EvictionCandidate[];
+  /** In a row. */
+  #waits = 0;
 
   constructor(start: EvictionSituation, reclaimable: ReadonlyMap<Reclaim, Held>) {
     this.#start = start;
@@ -116,7 +118,8 @@ class ForeseenNode {
     const look = lookAt(this.#record, this.#observations, this.#start, this.#now);
     this.#record = look.record;
     const here = new Set(this.#candidates.map(({ pod }) => uidOf(pod)));
-    this.#deeds = deedsUnder(this.#deeds, look, (uid) => here.has(uid));
+    const isHere = (uid: PodUid): boolean => here.has(uid);
+    this.#deeds = deedsFor(deedsUnder(this.#deeds, look, isHere), isHere, this.#now);
     return {
       ...this.#start,
       now: this.#now,
@@ -128,6 +131,7 @@ class ForeseenNode {
   }
 
   note(step: Parameters<typeof deedsAfter>[1]): void {
+    this.#waits = 0;
     this.#deeds = deedsAfter(this.#deeds, step, this.#now);
   }
 
@@ -139,10 +143,14 @@ class ForeseenNode {
     return ends.length === 0 ? undefined : Math.min(...ends);
   }
 
-  /** Until the next of those who are leaving has left. */
+  /**
+   * Until the next of those who are leaving has left; at first only for a moment, since it need not be that one whom the
+   * planner waits for: some take an hour, and nobody counts on them.
+   */
   wait(): void {
     const ends = this.#candidates.flatMap(({ life }) => (life.step === "stopping" ? [life.killAt ?? this.#now] : []));
-    this.waitUntil(Math.max(this.#now + 1, ends.length === 0 ? this.#now + waitMs : Math.min(...ends)));
+    const patienceMs = ends.length === 0 ? waitMs : waitMs * 2 ** this.#waits++;
+    this.waitUntil(Math.max(this.#now + 1, Math.min(this.#now + patienceMs, ...ends)));
   }
 
   waitUntil(moment: number): void {

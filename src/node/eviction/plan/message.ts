@@ -1,7 +1,7 @@
 import type { EvictionThreshold } from "../../../ground/config/index.ts";
 import { type Container, canonicalQuantity, type IdentifiedPod, parseQuantity } from "../../../ground/model/index.ts";
 import { amountText, type Observations, type ScarceResource, signalFacts } from "./signals.ts";
-import { wantedText } from "./thresholds.ts";
+import { wantedText } from "./threshold-amounts.ts";
 import type { ContainerUse, PodUse } from "./usage.ts";
 
 /** What is told of an eviction: to users in status and event, to machines in the event's annotations. */

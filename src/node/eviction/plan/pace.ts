@@ -1,8 +1,8 @@
 import type { EvictionThreshold } from "../../../ground/config/index.ts";
 import type { EvictionStep } from "./planner.ts";
-import type { Look } from "./pressure.ts";
 import { type Observations, signalFacts } from "./signals.ts";
-import { wantedAmount } from "./thresholds.ts";
+import { wantedAmount } from "./threshold-amounts.ts";
+import type { Look } from "./thresholds-met.ts";
 
 const shortestPaceMs = 250;
 const longestPaceMs = 10_000;

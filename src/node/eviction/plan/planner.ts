@@ -1,9 +1,9 @@
 import type { EvictionThreshold } from "../../../ground/config/index.ts";
 import { type IdentifiedPod, ownGraceSeconds, type PodUid, uidOf } from "../../../ground/model/index.ts";
-import { isAboutDisk, isAboutMemory, type Look, runsOutInMs, type Sample } from "./pressure.ts";
 import { type Measured, type RankKeys, ranked } from "./ranking.ts";
 import type { DiskLayout, Observation, Observations } from "./signals.ts";
-import { amountToReach, isHard, wantedAmount } from "./thresholds.ts";
+import { amountToReach, isHard, wantedAmount } from "./threshold-amounts.ts";
+import { isAboutDisk, isAboutMemory, type Look, runsOutInMs, type Sample } from "./thresholds-met.ts";
 import { reliefFor } from "./usage.ts";
 
 /** A pod on this node, as far as the decision who has to go depends on it. */
@@ -95,10 +95,15 @@ const spacingMs = 1_000;
 const pressingSpacingMs = 100;
 /** What a pod had on disk is gone a while after the pod is: runtimes and file systems take their time. */
 const diskSpacingMs = 15_000;
-/** A pod that was killed is gone after that, or something holds it: nobody waits for it any longer. */
-const killTakesMs = 5_000;
+/**
+ * A pod that was killed is gone after that, or something holds it: nobody waits for it any longer. As long as the kubelet
+ * gives one at the least: a machine short of memory is slow at this too, and whoever is next may have next to nothing.
+ * Where memory runs out meanwhile, nobody waits at all.
+ */
+const killTakesMs = 10_000;
 /** Volumes take longer to go than processes. */
 const releaseTakesMs = 30_000;
+const unhastenedMs = 30_000;
 const reclaimAgainMs = 10_000;
 const reclaimTakesMs = 30_000;
 
@@ -120,26 +125,47 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
   const wait: EvictionStep = { type: "wait", threshold };
   const isPressing = isUrgent(threshold, observed, situation);
   const isLosing = isRunningOut(threshold, situation);
-  const leaving = candidates.filter((candidate) => isAwaited(candidate, threshold, situation));
+  const leaving = candidates.filter(
+    (candidate) => isAwaited(candidate, threshold, situation) && isTimely(candidate, threshold, isPressing, now),
+  );
   const mine = leaving.filter(({ pod }) => deeds.victims.has(uidOf(pod)));
   const lack = amountToReach(threshold, observed) - observed.available;
+  const means = reclaimFor(threshold, layout);
   if (leaving.length > 0 && relief(leaving, threshold, layout) >= lack) {
-    return hastened(leaving, threshold, isPressing, situation) ?? wait;
+    const sooner = hastened(leaving, threshold, isPressing, situation);
+    // What nobody would miss goes before anybody's last minutes.
+    const isFirst = means.length > 0 && mine.length === 0;
+    return (sooner && isFirst ? reclaimBefore(means, threshold, situation) : undefined) ?? sooner ?? wait;
   }
   // Whoever takes all there is may not be the one that was chosen.
   if (mine.length > 0 && !isLosing) return hastened(mine, threshold, isPressing, situation) ?? wait;
-  const means = reclaimFor(threshold, layout);
-  if (means.length > 0) {
-    if (deeds.reclaimingSince !== undefined) {
-      if (now - deeds.reclaimingSince < reclaimTakesMs) return wait;
-    } else if (isReclaimDue(deeds, now)) return { type: "reclaim", threshold, means };
-  }
+  const reclaim = means.length > 0 ? reclaimBefore(means, threshold, situation) : undefined;
+  if (reclaim !== undefined) return reclaim;
   if (isAboutDisk(threshold) && now < (deeds.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs) return wait;
   // What got less before a victim that is gone was chosen may have been its doing.
   const isStillPressing = isPressing && (mine.length > 0 || isRateFresh(threshold, situation));
   const apartMs = isStillPressing ? pressingSpacingMs : spacingMs;
   if (now < (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
-  return eviction(threshold, isPressing, situation);
+  const step = eviction(threshold, isPressing, situation);
+  return step.type === "evict" && !isPressing && isInVain(step.victim, lack, threshold, situation) ? wait : step;
+}
+
+/**
+ * Whether the pod would not be enough while one that is takes long to die: a machine that is slow at killing would be as
+ * slow at killing this one, and have nothing from it. Whoever is enough goes, and so does anybody once the other hangs.
+ */
+function isInVain(
+  victim: EvictionCandidate,
+  lack: number,
+  threshold: EvictionThreshold,
+  situation: Situation,
+): boolean {
+  const { candidates, deeds, layout, now } = situation;
+  const dying = candidates.filter(
+    ({ pod, life }) =>
+      deeds.victims.has(uidOf(pod)) && life.step === "stopping" && now < (life.killAt ?? now) + releaseTakesMs,
+  );
+  return relief([victim], threshold, layout) < lack && relief(dying, threshold, layout) >= lack;
 }
 
 function eviction(threshold: EvictionThreshold, isPressing: boolean, situation: Situation): EvictionStep {
@@ -167,6 +193,18 @@ export function reclaimFor({ signal }: Pick<EvictionThreshold, "signal">, layout
     case "containers apart":
       return signal.startsWith("imagefs.") ? ["images"] : ["containers"];
   }
+}
+
+/** Undefined: all that can be removed has been, or it takes too long. */
+function reclaimBefore(
+  means: readonly Reclaim[],
+  threshold: EvictionThreshold,
+  { deeds, now }: Situation,
+): EvictionStep | undefined {
+  if (deeds.reclaimingSince !== undefined) {
+    return now - deeds.reclaimingSince < reclaimTakesMs ? { type: "wait", threshold } : undefined;
+  }
+  return isReclaimDue(deeds, now) ? { type: "reclaim", threshold, means } : undefined;
 }
 
 /** What a victim leaves behind may be what has to be removed. */
@@ -224,6 +262,17 @@ function isAwaited(candidate: EvictionCandidate, threshold: EvictionThreshold, {
       // Volumes may be in memory.
       return chosen !== undefined && now < chosen.at + (isDisk ? releaseTakesMs : killTakesMs);
   }
+}
+
+/** On one that nobody may hasten a hard threshold waits as long as the kubelet waits for a victim, and not in need. */
+function isTimely(
+  { life, exemption }: EvictionCandidate,
+  threshold: EvictionThreshold,
+  isPressing: boolean,
+  now: number,
+): boolean {
+  if (exemption === undefined || !isHard(threshold) || life.step !== "stopping") return true;
+  return (life.killAt ?? now) <= now + (isPressing ? hardGraceSeconds * 1000 : unhastenedMs);
 }
 
 /** What they give back together; whoever could not be measured may give back anything. */

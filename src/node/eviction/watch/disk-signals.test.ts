@@ -80,6 +80,61 @@ test("a disk that does not answer is waited for once; afterwards it holds up nob
   assert.equal(asked, 3);
 });
 
+test("a disk that does not answer hides no other disk, and is spoken of once", async () => {
+  const clock = new FakeClock();
+  const said: string[] = [];
+  let free = 50n;
+  const disks = new DiskSignals({
+    images: runtimeSaying("/images"),
+    sources: {
+      device: async (path) => (path === "/images" ? 2n : 1n),
+      fileSystem: async (path) =>
+        path === "/images" ? await new Promise<never>(() => {}) : { ...usage, availableBytes: free },
+    },
+    rootDir: "/root",
+    clock,
+    log: { ...silentLogger, warn: (message, fields) => said.push(`${message} ${fields?.["of"]}`) },
+  });
+  const read = async () => {
+    const reading = disks.read(never);
+    await clock.advance(500);
+    return await reading;
+  };
+  assert.equal((await read())?.nodefs?.availableBytes, 50n);
+  for (free = 49n; free > 0n; free--) {
+    const { layout, nodefs, imagefs } = (await read()) ?? assert.fail("no figures");
+    assert.deepEqual([layout, nodefs?.availableBytes, imagefs], ["images apart", free, undefined]);
+  }
+  assert.deepEqual(said, ["Could not read how full the node's disks are /images"]);
+});
+
+test("a disk that can't be read at all is spoken of once, and when it can be read again", async () => {
+  const clock = new FakeClock();
+  const said: string[] = [];
+  let problem: Error | undefined = new Error("input/output error");
+  const disks = new DiskSignals({
+    images: runtimeSaying("/images"),
+    sources: {
+      device: async () => 1n,
+      fileSystem: async () => {
+        if (problem !== undefined) throw problem;
+        return usage;
+      },
+    },
+    rootDir: "/root",
+    clock,
+    log: {
+      ...silentLogger,
+      warn: (_message, fields) => said.push(String(fields?.["err"])),
+      info: (message) => said.push(message),
+    },
+  });
+  for (let look = 0; look < 100; look++) assert.equal(await disks.read(never), undefined);
+  problem = undefined;
+  assert.equal((await disks.read(never))?.nodefs, usage);
+  assert.deepEqual(said, ["input/output error", "How full the node's disks are is known again"]);
+});
+
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 
 test("real disks: which hold what is told by their devices, and each has its own figures", needsRoot, async () => {
@@ -117,9 +172,9 @@ test("real disks: which hold what is told by their devices, and each has its own
     const before = await read(images.path, containers.path);
     await writeFile(join(images.path, "fill"), Buffer.alloc(4 * 2 ** 20, 1));
     const after = await read(images.path, containers.path);
-    assert.ok(Number(before?.imagefs.availableBytes) - Number(after?.imagefs.availableBytes) >= 4 * 2 ** 20);
-    assert.equal(before?.containerfs.availableBytes, after?.containerfs.availableBytes);
-    assert.equal(before?.nodefs.availableBytes, after?.nodefs.availableBytes);
+    assert.ok(Number(before?.imagefs?.availableBytes) - Number(after?.imagefs?.availableBytes) >= 4 * 2 ** 20);
+    assert.equal(before?.containerfs?.availableBytes, after?.containerfs?.availableBytes);
+    assert.equal(before?.nodefs?.availableBytes, after?.nodefs?.availableBytes);
   } finally {
     await rm(directory, { recursive: true });
   }

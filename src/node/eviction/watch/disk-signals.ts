@@ -1,20 +1,24 @@
 import type { ImageService } from "../../../connections/cri/index.ts";
 import type { FileSystemUsage } from "../../../connections/host/index.ts";
-import { type Clock, type Logger, messageOf, never, withDeadline } from "../../../ground/base/index.ts";
+import { aFewAtOnce, type Clock, type Logger, mapAtMost, never, withDeadline } from "../../../ground/base/index.ts";
 import type { DiskLayout } from "../plan/signals.ts";
+import { Latest } from "./latest.ts";
 import type { PressureSources } from "./ports.ts";
 
+/** A disk that has not answered for long is undefined. */
 export interface DiskReading {
   readonly layout: DiskLayout;
-  readonly nodefs: FileSystemUsage;
-  readonly imagefs: FileSystemUsage;
-  readonly containerfs: FileSystemUsage;
+  readonly nodefs: FileSystemUsage | undefined;
+  readonly imagefs: FileSystemUsage | undefined;
+  readonly containerfs: FileSystemUsage | undefined;
 }
 
+/** Which directory says how full each of them is. */
 interface DiskPlaces {
   readonly layout: DiskLayout;
-  readonly images: string;
-  readonly containers: string;
+  readonly nodefs: string;
+  readonly imagefs: string;
+  readonly containerfs: string;
 }
 
 export interface DiskSignalPorts {
@@ -31,59 +35,62 @@ const oldestMs = 60_000;
 const askRuntimeMs = 10_000;
 const askAgainMs = 10_000;
 
-/** How full the node's disks are. A disk or a runtime that does not answer holds up nobody. */
+/** How full the node's disks are. A disk or a runtime that does not answer holds up nobody, and hides no other disk. */
 export class DiskSignals {
   readonly #ports: DiskSignalPorts;
   /** Where the runtime has its images does not change while the agent runs. */
-  #places: DiskPlaces | undefined;
+  readonly #places: Latest<DiskPlaces>;
+  readonly #disks = new Map<string, Latest<FileSystemUsage>>();
   #askAgainAt = 0;
-  #last: { readonly at: number; readonly reading: DiskReading } | undefined;
-  #isUnderWay = false;
 
   constructor(ports: DiskSignalPorts) {
     this.#ports = ports;
+    this.#places = new Latest("the runtime's images", () => this.#find(), ports);
   }
 
   /** The latest figures; undefined while there are none, or none that are any good. */
   async read(signal: AbortSignal): Promise<DiskReading | undefined> {
     const { clock } = this.#ports;
-    // One that was late once is not waited for again: whoever reads wants to know about memory, too.
-    if (!this.#isUnderWay) await this.#takeInTime();
-    signal.throwIfAborted();
-    const last = this.#last;
-    return last === undefined || clock.monotonic() - last.at > oldestMs ? undefined : last.reading;
-  }
-
-  async #takeInTime(): Promise<void> {
     const enough = new AbortController();
-    this.#isUnderWay = true;
-    // Whatever becomes of one that is late, it has said so itself.
-    void this.#take().finally(() => {
-      this.#isUnderWay = false;
-      enough.abort();
-    });
-    await this.#ports.clock.sleep(patienceMs, enough.signal).catch(() => {});
+    void this.#refresh().finally(() => enough.abort());
+    await clock.sleep(patienceMs, enough.signal).catch(() => {});
+    signal.throwIfAborted();
+    for (const asked of [this.#places, ...this.#disks.values()]) asked.noteLate();
+    return this.#reading();
   }
 
-  async #take(): Promise<void> {
-    const { clock, log, sources, rootDir } = this.#ports;
-    try {
-      const places = this.#places ?? (await this.#find());
-      if (places === undefined) return;
-      const { layout, images, containers } = places;
-      const nodefs = await sources.fileSystem(rootDir);
-      const imagefs = layout === "one disk for all" ? nodefs : await sources.fileSystem(images);
-      const containerfs = layout === "containers apart" ? await sources.fileSystem(containers) : imagefs;
-      this.#last = { at: clock.monotonic(), reading: { layout, nodefs, imagefs, containerfs } };
-    } catch (error) {
-      log.warn("Could not read how full the node's disks are", { err: messageOf(error) });
+  #reading(): DiskReading | undefined {
+    const places = this.#places.answer(Number.POSITIVE_INFINITY);
+    if (places === undefined) return undefined;
+    const of = (path: string) => this.#disk(path).answer(oldestMs);
+    const { layout } = places;
+    const [nodefs, imagefs, containerfs] = [of(places.nodefs), of(places.imagefs), of(places.containerfs)];
+    const isKnown = nodefs !== undefined || imagefs !== undefined || containerfs !== undefined;
+    return isKnown ? { layout, nodefs, imagefs, containerfs } : undefined;
+  }
+
+  /** Whoever was late once is not waited for again: those who read want to know about memory, too. */
+  async #refresh(): Promise<void> {
+    const { clock } = this.#ports;
+    if (this.#places.answer(Number.POSITIVE_INFINITY) === undefined && clock.monotonic() >= this.#askAgainAt) {
+      this.#askAgainAt = clock.monotonic() + askAgainMs;
+      await this.#places.refresh();
     }
+    const places = this.#places.answer(Number.POSITIVE_INFINITY);
+    if (places === undefined) return;
+    const paths = new Set([places.nodefs, places.imagefs, places.containerfs]);
+    await mapAtMost(aFewAtOnce, [...paths], (path) => this.#disk(path).refresh());
   }
 
-  async #find(): Promise<DiskPlaces | undefined> {
+  #disk(path: string): Latest<FileSystemUsage> {
+    const { sources } = this.#ports;
+    const disk = this.#disks.get(path) ?? new Latest(path, () => sources.fileSystem(path), this.#ports);
+    this.#disks.set(path, disk);
+    return disk;
+  }
+
+  async #find(): Promise<DiskPlaces> {
     const { clock, images, sources, rootDir } = this.#ports;
-    if (clock.monotonic() < this.#askAgainAt) return undefined;
-    this.#askAgainAt = clock.monotonic() + askAgainMs;
     const late = (): Error => new Error(`the runtime did not say within ${askRuntimeMs / 1000} s where its images are`);
     const info = await withDeadline(clock, askRuntimeMs, late, never, (signal) => images.imageFsInfo({}, { signal }));
     const imagePath = info.imageFilesystems[0]?.fsId?.mountpoint;
@@ -95,7 +102,8 @@ export class DiskSignals {
       sources.device(containerPath),
     ]);
     const layout = image !== container ? "containers apart" : image !== node ? "images apart" : "one disk for all";
-    this.#places = { layout, images: imagePath, containers: containerPath };
-    return this.#places;
+    const imagefs = layout === "one disk for all" ? rootDir : imagePath;
+    const containerfs = layout === "containers apart" ? containerPath : imagefs;
+    return { layout, nodefs: rootDir, imagefs, containerfs };
   }
 }

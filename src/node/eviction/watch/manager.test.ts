@@ -8,9 +8,10 @@ import { never } from "../../../ground/base/index.ts";
 import type { EvictionSettings, EvictionThreshold } from "../../../ground/config/index.ts";
 import { parseQuantity } from "../../../ground/model/index.ts";
 import { foresee } from "../plan/forecast.ts";
+import type { Reclaim } from "../plan/planner.ts";
 import type { DiskLayout } from "../plan/signals.ts";
-import { wantedAmount } from "../plan/thresholds.ts";
-import { type DiskUse, nothingHeld } from "../plan/usage.ts";
+import { wantedAmount } from "../plan/threshold-amounts.ts";
+import { type DiskUse, type Held, nothingHeld } from "../plan/usage.ts";
 
 const settings = (...thresholds: EvictionThreshold[]): EvictionSettings => ({
   thresholds,
@@ -85,7 +86,7 @@ test("a victim that can't be killed holds up the next one for seconds, not for h
   world.pods.push(worldPod("stuck", { memoryBytes: 9000, isUnkillable: true }), worldPod("next", { memoryBytes: 900 }));
   world.others.memory = 6_000;
   world.start();
-  await world.clock.advance(5_000);
+  await world.clock.advance(10_000);
   assert.equal(world.evicted.length, 1);
   await world.clock.advance(2_500);
   assert.deepEqual(
@@ -142,6 +143,26 @@ test("a disk with room for a moment, while its victim still writes, costs no sec
   assert.equal(world.evicted.length, 1);
 });
 
+test("a disk whose victim takes long to end, and what it had longer: nobody else goes for it", async () => {
+  await using world = new EvictionWorld(settings(threshold("nodefs.available", 10_000)));
+  const held = (bytes: number) => ({ ...noDisk, ownVolumes: { bytes, inodes: 1 } });
+  const big = worldPod("big", { disk: held(20_000), isUnkillable: true });
+  world.pods.push(worldPod("small", { disk: held(10) }), big);
+  world.others.nodefs.bytes = 75_000;
+  world.start();
+  await world.clock.advance(20_000);
+  // It is gone at last, and the runtime has yet to remove what it wrote.
+  world.pods.splice(world.pods.indexOf(big), 1);
+  world.others.nodefs.bytes = 95_000;
+  await world.clock.advance(10_000);
+  world.others.nodefs.bytes = 75_000;
+  await world.clock.advance(60_000);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["big"],
+  );
+});
+
 test("somebody who eats all there is gets no time: what was polite becomes sudden", async () => {
   await using world = new EvictionWorld(hard);
   const eater = worldPod("eater", { memoryBytes: 1000 });
@@ -156,6 +177,51 @@ test("somebody who eats all there is gets no time: what was polite becomes sudde
   }
   assert.equal(world.pods.length, 0);
   assert.equal(world.evicted[0]?.grace, "at once");
+});
+
+test("other settings do not begin the grace of a soft threshold anew", async () => {
+  const soft = () => settings(threshold("memory.available", 1000, { graceMs: 60_000 }));
+  await using world = new EvictionWorld(soft());
+  world.pods.push(worldPod("big", { memoryBytes: 5000 }));
+  world.others.memory = 10_500;
+  world.start();
+  for (let change = 0; change < 3; change++) {
+    await world.clock.advance(25_000);
+    world.manager.configure(soft());
+  }
+  await world.clock.advance(1_000);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["big"],
+  );
+});
+
+test("nor does the word of the runtime which disks there are, when settings have changed before it", async () => {
+  const soft = () => settings(threshold("memory.available", 1000, { graceMs: 60_000 }));
+  await using world = new EvictionWorld(soft());
+  world.areDisksKnown = false;
+  world.pods.push(worldPod("big", { memoryBytes: 5000 }));
+  world.others.memory = 10_500;
+  world.start();
+  await world.clock.advance(25_000);
+  world.manager.configure(soft());
+  await world.clock.advance(25_000);
+  world.areDisksKnown = true;
+  await world.clock.advance(11_000);
+  assert.equal(world.evicted.length, 1);
+});
+
+test("a full disk: a pod whose memory can't be read, but whose disk can, does not go before others", async () => {
+  await using world = new EvictionWorld(settings(threshold("nodefs.available", 1000)));
+  const held = (bytes: number) => ({ ...noDisk, ownVolumes: { bytes, inodes: 1 } });
+  world.pods.push(worldPod("small", { disk: held(10), isUnmeasurable: true }), worldPod("big", { disk: held(5000) }));
+  world.others.nodefs.bytes = 95_000;
+  world.start();
+  await world.clock.advance(5_000);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["big"],
+  );
 });
 
 test("far from every threshold, hardly anybody looks", async () => {
@@ -175,13 +241,13 @@ test("what nobody needs goes before any pod, and may be enough", async () => {
   assert.deepEqual([world.evicted, world.reclaimable.size, world.conditions], [[], 0, ["DiskPressure"]]);
 });
 
-const layouts: readonly DiskLayout[] = ["one disk for all", "images apart"];
+const layouts: readonly DiskLayout[] = ["one disk for all", "images apart", "containers apart"];
 
 interface Made {
   readonly settings: EvictionSettings;
   readonly layout: DiskLayout;
   readonly pods: readonly WorldPod[];
-  readonly images: number;
+  readonly reclaimable: ReadonlyMap<Reclaim, Held>;
 }
 
 /** Random numbers come from a seed, so that fast-check can shrink them and a failure can be repeated. */
@@ -194,6 +260,7 @@ function make(random: () => number, unkillable = 0): Made {
     "nodefs.available",
     "nodefs.inodesFree",
     "imagefs.available",
+    "imagefs.inodesFree",
   ] as const;
   const thresholds = signals.flatMap((signal) => {
     if (random() < 0.4) return [];
@@ -218,12 +285,12 @@ function make(random: () => number, unkillable = 0): Made {
       isUnkillable: random() < unkillable,
     }),
   );
-  const layout = layouts[upTo(2)] ?? "one disk for all";
-  return { settings: settings(...thresholds), layout, pods, images: upTo(20_000) };
+  const layout = layouts[upTo(layouts.length)] ?? "one disk for all";
+  const reclaimable = new Map([["images", held(20_000)] as const, ["containers", held(5_000)] as const]);
+  return { settings: settings(...thresholds), layout, pods, reclaimable };
 }
 
-function worldOf({ settings: of, layout, pods, images }: Made): EvictionWorld {
-  const reclaimable = new Map([["images", { bytes: images, inodes: 0 }]] as const);
+function worldOf({ settings: of, layout, pods, reclaimable }: Made): EvictionWorld {
   const world = new EvictionWorld(of, { layout, reclaimable });
   world.pods.push(...pods);
   return world;
@@ -235,6 +302,8 @@ test("whatever presses, the node ends with enough or with nothing left that may 
     tasks: fc.integer({ min: 0, max: 9_900 }),
     bytes: fc.integer({ min: 0, max: 90_000 }),
     inodes: fc.integer({ min: 0, max: 9_000 }),
+    imageBytes: fc.integer({ min: 0, max: 90_000 }),
+    imageInodes: fc.integer({ min: 0, max: 9_000 }),
     ms: fc.integer({ min: 10, max: 90_000 }),
   });
   await fc.assert(
@@ -246,8 +315,9 @@ test("whatever presses, the node ends with enough or with nothing left that may 
       await using world = worldOf(made);
       const critical = made.pods.filter(({ exemption }) => exemption !== undefined).map(({ pod }) => pod.metadata.name);
       world.start();
-      for (const { memory, tasks, bytes, inodes, ms } of swings) {
-        Object.assign(world.others, { memory, tasks, nodefs: { bytes, inodes } });
+      for (const { memory, tasks, bytes, inodes, imageBytes, imageInodes, ms } of swings) {
+        const imagefs = { bytes: imageBytes, inodes: imageInodes };
+        Object.assign(world.others, { memory, tasks, nodefs: { bytes, inodes }, imagefs });
         await world.clock.advance(ms);
       }
       await world.clock.advance(15 * 60_000);
@@ -267,6 +337,23 @@ test("whatever presses, the node ends with enough or with nothing left that may 
   );
 });
 
+test("the dry run, too, counts on no critical pod that takes an hour to end", async () => {
+  await using world = new EvictionWorld(hard);
+  const life = { step: "stopping", killAt: world.clock.monotonic() + 3_600_000, isAtOnce: false } as const;
+  world.pods.push(worldPod("vital", { memoryBytes: 5000, life, exemption: "critical" }));
+  for (const name of ["a", "b", "c"]) world.pods.push(worldPod(name, { memoryBytes: 300 }));
+  world.others.memory = 10_284;
+  const { evictions } = foresee(await world.manager.situation(new Map(), never), new Map());
+  const foreseen = evictions.map(({ victim }) => victim.pod.metadata.name);
+  world.start();
+  await world.clock.advance(60_000);
+  assert.deepEqual(
+    foreseen,
+    world.evicted.map(({ name }) => name),
+  );
+  assert.equal(foreseen.length, 3);
+});
+
 test("in 100 situations, the dry run names the same victims in the same order as the real one takes", async () => {
   let victims = 0;
   for (let seed = 1; seed <= 100; seed++) {
@@ -278,6 +365,7 @@ test("in 100 situations, the dry run names the same victims in the same order as
       memory: random() * 16_000,
       tasks: random() * 9_000,
       nodefs: { bytes: random() * 90_000, inodes: random() * 9_000 },
+      imagefs: { bytes: random() * 90_000, inodes: random() * 9_000 },
     };
     const press = (world: EvictionWorld): EvictionWorld => {
       Object.assign(world.others, others);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   type Clock,
   isAbort,
@@ -30,9 +31,9 @@ import {
   type Reclaim,
   type Situation,
 } from "../plan/planner.ts";
-import { isAboutDisk, type Look, lookAt, noPressure, type PressureRecord } from "../plan/pressure.ts";
 import { amountText, type Observations, type PressureCondition, signalFacts } from "../plan/signals.ts";
-import { withContainerThresholds } from "../plan/thresholds.ts";
+import { withContainerThresholds } from "../plan/threshold-amounts.ts";
+import { isAboutDisk, type Look, lookAt, noPressure, type PressureRecord } from "../plan/thresholds-met.ts";
 import type { ContainerUse, PodUse } from "../plan/usage.ts";
 import type { DiskUses } from "./disk-uses.ts";
 import type { MemoryAlarms } from "./memory-alarms.ts";
@@ -79,7 +80,7 @@ const shortestRestMs = 20;
  * here waits for a pod, a disk or the runtime, so that whoever is slow holds up no decision about others.
  */
 export class EvictionManager {
-  readonly #settings: EvictionSettings;
+  #settings: EvictionSettings;
   readonly #ports: EvictionPorts;
   readonly #pause: Pause;
   #record: PressureRecord = noPressure;
@@ -97,6 +98,16 @@ export class EvictionManager {
     this.#thresholds = withoutDisks(settings.thresholds);
   }
 
+  /** Other thresholds count from the next look on, which is now. */
+  configure(settings: EvictionSettings): void {
+    this.#settings = settings;
+    const layout = this.#layout;
+    this.#heed(
+      layout === undefined ? withoutDisks(settings.thresholds) : withContainerThresholds(settings.thresholds, layout),
+    );
+    this.lookNow();
+  }
+
   /** The pressure that the node is under, in the words of its conditions. */
   get conditions(): readonly PressureCondition[] {
     return this.#conditions;
@@ -109,7 +120,7 @@ export class EvictionManager {
   };
 
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#settings.thresholds.length === 0) return;
+    while (this.#settings.thresholds.length === 0) await this.#pause.wait(Number.POSITIVE_INFINITY, signal);
     const { clock } = this.#ports;
     await using scope = new TaskScope(signal);
     try {
@@ -185,7 +196,13 @@ export class EvictionManager {
   #adopt(layout: Reading["layout"]): void {
     if (layout === undefined || layout === this.#layout) return;
     this.#layout = layout;
-    this.#thresholds = withContainerThresholds(this.#settings.thresholds, layout);
+    this.#heed(withContainerThresholds(this.#settings.thresholds, layout));
+  }
+
+  /** Since when one is met is remembered by the threshold itself: a grace must not begin anew with each other setting. */
+  #heed(thresholds: readonly EvictionThreshold[]): void {
+    const known = this.#thresholds;
+    this.#thresholds = thresholds.map((each) => known.find((before) => isDeepStrictEqual(before, each)) ?? each);
   }
 
   #tell(conditions: readonly PressureCondition[]): void {
@@ -200,12 +217,13 @@ export class EvictionManager {
     const { pods, meter, disks } = this.#ports;
     const present = pods();
     const uids = new Set(present.map(({ pod }) => uidOf(pod)));
-    this.#deeds = deedsFor(this.#deeds, (uid) => uids.has(uid));
+    this.#deeds = deedsFor(this.#deeds, (uid) => uids.has(uid), now);
     meter.forgetAllBut(uids);
     const candidates = present.map((candidate) => {
       const use = meter.use(candidate.pod);
-      const measured = disks.of(uidOf(candidate.pod));
-      return { ...candidate, use: use && { ...use, disk: measured?.disk } };
+      const disk = disks.of(uidOf(candidate.pod))?.disk;
+      // What is known of its disk counts also where its memory can't be read, and the other way round.
+      return { ...candidate, use: use === undefined && disk === undefined ? undefined : { ...use, disk } };
     });
     return {
       now,

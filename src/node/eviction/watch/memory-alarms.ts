@@ -1,7 +1,7 @@
 import type { MemoryAlarm } from "../../../connections/host/index.ts";
 import { type Logger, messageOf } from "../../../ground/base/index.ts";
 import type { EvictionThreshold } from "../../../ground/config/index.ts";
-import { wantedAmount } from "../plan/thresholds.ts";
+import { wantedAmount } from "../plan/threshold-amounts.ts";
 import type { PressureSources } from "./ports.ts";
 import type { Reading } from "./signal-reader.ts";
 

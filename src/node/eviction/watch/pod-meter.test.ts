@@ -53,3 +53,21 @@ test("pods without cgroups of their own: a runtime that does not answer holds up
   await clock.advance(0);
   assert.equal(used(), 9, "a late answer counts");
 });
+
+test("a runtime that refuses is spoken of once, not with every look", async () => {
+  const said: string[] = [];
+  const meter = new PodMeter({
+    cgroups: { exists: () => false, children: () => [], memory: () => undefined, tasks: () => undefined },
+    naming: () => naming,
+    observed: () => observed,
+    runtime: {
+      listContainerStats: async () => {
+        throw new Error("connection refused");
+      },
+    },
+    clock: new FakeClock(),
+    log: { ...silentLogger, warn: (message) => said.push(message) },
+  });
+  for (let look = 0; look < 100; look++) await meter.refresh(never);
+  assert.equal(said.length, 1);
+});

@@ -39,6 +39,7 @@ export class PodMeter {
   /** What the runtime says of containers, by id: for pods without a cgroup of their own. */
   #told: ReadonlyMap<string, number> = new Map();
   #isAsking = false;
+  #problem: string | undefined;
 
   constructor(ports: PodMeterPorts) {
     this.#ports = ports;
@@ -51,9 +52,13 @@ export class PodMeter {
     const late = (): Error => new Error(`no answer within ${runtimeWithinMs} ms`);
     try {
       await withDeadline(clock, runtimeWithinMs, late, signal, (bounded) => unlessAborted(this.#ask(signal), bounded));
+      this.#problem = undefined;
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      log.warn("The runtime did not say what containers use", { reason: messageOf(error) });
+      const reason = messageOf(error);
+      // Not with each look, which is ten times a second when it matters.
+      if (reason !== this.#problem) log.warn("The runtime did not say what containers use", { reason });
+      this.#problem = reason;
     }
   }
 

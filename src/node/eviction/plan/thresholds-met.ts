@@ -1,6 +1,6 @@
 import type { EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
 import { type Observations, type PressureCondition, signalFacts } from "./signals.ts";
-import { amountToReach, wantedAmount } from "./thresholds.ts";
+import { amountToReach, wantedAmount } from "./threshold-amounts.ts";
 
 /** What is remembered of the pressure on the node from one look to the next. All times are monotonic. */
 export interface PressureRecord {

@@ -1,5 +1,5 @@
 import type { CertificateFigures } from "../../connections/kube/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 
 const rotationSeconds = [60, 3_600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000];
 

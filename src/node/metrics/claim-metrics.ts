@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "../server/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import { driverCalls } from "./buckets.ts";
 
 /** Names of drivers are counted one by one up to here, and together from then on. */

@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "../server/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import { usual } from "./buckets.ts";
 
 /** Names that plugins make up are counted one by one up to here, and together from then on. */

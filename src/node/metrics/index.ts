@@ -4,6 +4,7 @@ import type { Figures, HealthRegistry } from "../server/index.ts";
 import { delays } from "./buckets.ts";
 import { ClaimMetrics } from "./claim-metrics.ts";
 import { DeviceMetrics } from "./device-metrics.ts";
+import { DoctorMetrics } from "./doctor-metrics.ts";
 import { ImageMetrics } from "./image-metrics.ts";
 import { KubeMetrics } from "./kube-metrics.ts";
 import { measuredClock } from "./measured-clock.ts";
@@ -22,6 +23,7 @@ export { showNodeState } from "./node-state.ts";
 export { OomMetrics } from "./oom-metrics.ts";
 export { showPlacement } from "./placement-metrics.ts";
 export { showIdentity } from "./process-metrics.ts";
+export { type ShownRollout, showRollout } from "./rollout-metrics.ts";
 export { ShutdownMetrics } from "./shutdown-metrics.ts";
 
 export class AgentMetrics {
@@ -38,6 +40,7 @@ export class AgentMetrics {
   readonly volumes: VolumeMetrics;
   readonly kube: KubeMetrics;
   readonly startup: NodeStartup;
+  readonly doctor: DoctorMetrics;
   /** The clock that the agent goes by. */
   readonly clock: Clock;
 
@@ -56,6 +59,7 @@ export class AgentMetrics {
     this.volumes = new VolumeMetrics(main);
     this.kube = new KubeMetrics(main);
     this.startup = new NodeStartup(main, clock);
+    this.doctor = new DoctorMetrics(main);
     showProcess(figures, clock);
     const help = "How much later than wanted the agent's timers fired";
     const late = main.histogram("nodelet_event_loop_delay_seconds", help, delays);

@@ -1,6 +1,7 @@
 import { ApiError, type RequestReport } from "../../connections/kube/index.ts";
 import type { Clock } from "../../ground/base/index.ts";
-import type { Counter, Histogram, MetricRegistry, Reviews } from "../server/index.ts";
+import type { Counter, Histogram, MetricRegistry } from "../../ground/metrics/index.ts";
+import type { Reviews } from "../server/index.ts";
 import { apiRequests, reviews } from "./buckets.ts";
 
 interface Reviewed {

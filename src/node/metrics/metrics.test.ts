@@ -5,10 +5,11 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { enginePod, TestEngine } from "../../../test/support/test-engine.ts";
 import { ApiError } from "../../connections/kube/index.ts";
 import type { LedgerEntry } from "../../ground/base/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { Node, PodUid } from "../../ground/model/index.ts";
-import { Figures, HealthRegistry, type MetricRegistry, type Reviews } from "../server/index.ts";
+import { Figures, HealthRegistry, type Reviews } from "../server/index.ts";
 import { sizeLabel } from "./image-metrics.ts";
-import { AgentMetrics, showClientCertificate, showServingCertificate } from "./index.ts";
+import { AgentMetrics, showClientCertificate, showRollout, showServingCertificate } from "./index.ts";
 import { measuredClock } from "./measured-clock.ts";
 import { pullMs } from "./pull-time.ts";
 
@@ -289,12 +290,30 @@ test("the agent's own process, and how long ago parts showed that they work", as
   assert.ok(metricValue(families, "nodelet_wakeups_total") >= 0);
 });
 
+test("what the doctor found last, and when; nothing before he looked", async () => {
+  const { figures, metrics } = madeUp();
+  assert.doesNotMatch(await figures.main.text(), /^nodelet_doctor/m);
+  metrics.doctor.examined({ atMs: 5_000, counts: new Map([["fail", 9]]) });
+  metrics.doctor.examined({
+    atMs: 7_000,
+    counts: new Map([
+      ["fail", 2],
+      ["n/a", 31],
+    ]),
+  });
+  const families = await scrape(figures.main);
+  assert.equal(metricValue(families, "nodelet_doctor_findings", { state: "fail" }), 2);
+  assert.equal(metricValue(families, "nodelet_doctor_findings", { state: "n/a" }), 31);
+  assert.equal(metricValue(families, "nodelet_doctor_last_examination_timestamp_seconds"), 7);
+});
+
 test("certificates: how long they are good, and how often renewing failed", async () => {
   const { figures } = madeUp();
   const listeners: ((age: number) => void)[] = [];
   const certificate = {
     ttlSeconds: () => Number.POSITIVE_INFINITY,
     renewErrors: 2,
+    state: { kept: undefined, askingSince: undefined, failures: 0 },
     onRotated: (listener: (age: number) => void) => {
       listeners.push(listener);
       return () => {};
@@ -308,6 +327,20 @@ test("certificates: how long they are good, and how often renewing failed", asyn
   assert.equal(metricValue(families, "certificate_manager_client_expiration_renew_errors"), 2);
   assert.equal(metricValue(families, "kubelet_certificate_manager_server_ttl_seconds"), Number.POSITIVE_INFINITY);
   assert.equal(metricValue(families, "kubelet_certificate_manager_server_rotation_seconds_count"), 1);
+});
+
+test("which configuration is assigned, active and good, in the words of older kubelets", async () => {
+  const figures = new Figures();
+  const map = { source: "/api/v1/namespaces/n/configmaps/m", uid: "u", resourceVersion: "7", key: "kubelet" };
+  const local = { source: "local", uid: "", resourceVersion: "", key: "" };
+  const shown = { assigned: map, active: local, lastKnownGood: undefined, hasError: true };
+  showRollout(figures.main, () => shown);
+  const families = await scrape(figures.main);
+  const labels = { node_config_source: map.source, node_config_uid: "u", node_config_resource_version: "7" };
+  assert.equal(metricValue(families, "kubelet_node_config_assigned", labels), 1);
+  assert.equal(metricValue(families, "kubelet_node_config_active", { node_config_source: "local" }), 1);
+  assert.deepEqual(seriesOf(families, "kubelet_node_config_last_known_good"), []);
+  assert.equal(metricValue(families, "kubelet_node_config_error"), 1);
 });
 
 describe("the start of a node", () => {

@@ -1,7 +1,7 @@
 import { readBootTime } from "../../connections/host/index.ts";
 import type { Clock } from "../../ground/base/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { Node } from "../../ground/model/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 
 /** How long a node took from the start of its machine to being ready; only of a node that this agent has made. */
 export class NodeStartup {

@@ -1,3 +1,4 @@
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import {
   type IdentifiedPod,
   isMirrorPod,
@@ -7,7 +8,6 @@ import {
   uidOf,
 } from "../../ground/model/index.ts";
 import type { PodState } from "../../pod/workers/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 
 /** What is known of pods at any time. */
 export interface NodeState {

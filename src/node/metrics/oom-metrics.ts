@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "../server/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 
 /** What the kernel kills for want of memory. */
 export class OomMetrics {

@@ -1,5 +1,5 @@
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { PlacementHooks, PlacementView } from "../../pod/resources/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 
 /** 0.05 ms and doubles of it. */
 const durations = Array.from({ length: 15 }, (_, exponent) => 0.05 * 2 ** exponent);

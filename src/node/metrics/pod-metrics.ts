@@ -1,7 +1,7 @@
 import type { FinishedStep, LedgerView } from "../../ground/base/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import { containersOf, type IdentifiedPod, isStaticPod, type PodStatus } from "../../ground/model/index.ts";
 import type { WorkerMetrics } from "../../pod/workers/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 import { podStarts, statusSyncs, steps, usual } from "./buckets.ts";
 import { pullMs } from "./pull-time.ts";
 

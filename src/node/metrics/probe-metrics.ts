@@ -1,5 +1,5 @@
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { ProbeMeasurement } from "../../pod/probes/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 import { delays, usual } from "./buckets.ts";
 
 const types = { liveness: "Liveness", readiness: "Readiness", startup: "Startup" } as const;
@@ -41,6 +41,15 @@ export class ProbeMetrics {
     this.#durations.observe(labels, durationMs / 1000);
     this.#late.observe({}, Math.max(0, lateMs) / 1000);
   };
+
+  /** How long attempts of this probe take on average; undefined: there was none. */
+  meanMs(
+    kind: keyof typeof types,
+    of: { readonly namespace: string; readonly pod: string; readonly container: string },
+  ) {
+    const mean = this.#durations.mean({ probe_type: types[kind], ...of });
+    return mean === undefined ? undefined : mean * 1000;
+  }
 
   forget(uid: string): void {
     const names = this.#names.get(uid);

@@ -1,5 +1,5 @@
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import { amountIn, type IdentifiedPod, type PodUid, resizableContainers } from "../../ground/model/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 
 const durations = [10, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000];
 

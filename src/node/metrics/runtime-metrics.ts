@@ -1,6 +1,6 @@
 import type { CallReport } from "../../connections/cri/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { StartReport } from "../../pod/runtime/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 import { runtimeOperations, usual } from "./buckets.ts";
 
 /** What is asked of the container runtime, and how it does. */

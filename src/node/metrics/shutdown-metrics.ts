@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "../server/index.ts";
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 
 /** When the machine was last turned off with its pods ended in good time. */
 export class ShutdownMetrics {

@@ -1,5 +1,5 @@
+import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { MountReport, OrphanedDirectoriesReport, PodVolumes } from "../../pod/volumes/index.ts";
-import type { MetricRegistry } from "../server/index.ts";
 
 const operationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];
 const delayBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];

@@ -1,5 +1,5 @@
-import type { KubeClients } from "../../connections/kube/index.ts";
-import { type Clock, type Logger, Pause, type TaskScope, TokenBucket } from "../../ground/base/index.ts";
+import { type KubeClients, resources } from "../../connections/kube/index.ts";
+import { type Clock, isAbort, type Logger, Pause, type TaskScope, TokenBucket } from "../../ground/base/index.ts";
 import type { Node, RecordNodeEvent } from "../../ground/model/index.ts";
 import type { CsiNodeKeeper } from "./csi-node/csi-node-keeper.ts";
 import { LeaseKeeper } from "./heartbeat/lease.ts";
@@ -98,17 +98,35 @@ export class NodeKeeper {
   async #reportStatus(signal: AbortSignal): Promise<void> {
     const { clients, clock, log, facts, random, own } = this.#ports;
     if (this.#settings.register) {
-      const bare = newNode(this.#settings, facts.machine.architecture);
-      const wanted = (bounded: AbortSignal): Promise<Node> => this.#computer.compute(bare, bounded);
+      const { cloud, machine } = facts;
+      await cloud?.firstAnswer(signal);
+      const wanted = (bounded: AbortSignal): Promise<Node> =>
+        this.#computer.compute(newNode(this.#settings, machine.architecture, cloud?.instance), bounded);
       own.answered(await registerNode({ client: clients.main, clock, log, wanted, devices: facts.devices }, signal));
       await this.#storageSettles(signal);
     }
     while (!signal.aborted) {
       this.#woken = false;
       if (own.node !== undefined || !own.hasSynced) await this.#reporter.sync(signal);
+      await this.#giveProviderId(signal);
       const periodMs = this.#settings.updateEveryMs * (1 + random() * statusJitter);
       if (!this.#woken) await this.#pause.wait(periodMs, signal);
       if (this.#woken) await this.#wakes.take(signal);
+    }
+  }
+
+  /** A cloud that was out of reach while the node registered may answer later; an id that is there never changes. */
+  async #giveProviderId(signal: AbortSignal): Promise<void> {
+    const { facts, own, clients, log } = this.#ports;
+    const providerID = facts.cloud?.instance?.providerId ?? "";
+    const { node } = own;
+    if (providerID === "" || node === undefined || (node.spec?.providerID ?? "") !== "") return;
+    const patch = { type: "strategic", body: { spec: { providerID } } } as const;
+    try {
+      own.answered(await clients.main.patch(resources.nodes, { name: this.#settings.nodeName }, patch, signal));
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      log.error("The Node can't be given its provider id; it is tried with the next report", error);
     }
   }
 

@@ -26,6 +26,11 @@ export class OwnNode {
     return this.#node;
   }
 
+  /** Whether the API server shows it as ready. */
+  get isReady(): boolean {
+    return this.#node?.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+  }
+
   /** The API server has said whether there is one. */
   get hasSynced(): boolean {
     return this.#informer.hasSynced;

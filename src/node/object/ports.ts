@@ -1,5 +1,12 @@
 import type { Machine } from "../../connections/host/index.ts";
-import type { ContainerImage, DeviceAmounts, NodeFeatures, NodeRuntimeHandler } from "../../ground/model/index.ts";
+import type {
+  ContainerImage,
+  DeviceAmounts,
+  NodeAddress,
+  NodeConfigStatus,
+  NodeFeatures,
+  NodeRuntimeHandler,
+} from "../../ground/model/index.ts";
 
 /** What the node tells of itself. Everything is the present truth; whoever changes it calls `wake` of the keeper. */
 export interface NodeFacts {
@@ -21,6 +28,32 @@ export interface NodeFacts {
   readonly shutdownProblem: () => string | undefined;
   /** Something the machine lacks that pods can do without; shown with the Ready condition. */
   readonly shortcoming: string | undefined;
+  /** Undefined: no cloud is asked. */
+  readonly cloud?: NodeCloud | undefined;
+  /** Which configuration the agent runs with; undefined: there is nothing to say about it. */
+  readonly config?: (() => NodeConfigFacts | undefined) | undefined;
+}
+
+/** What a cloud says of this machine. */
+export interface CloudFacts {
+  readonly providerId: string;
+  readonly addresses: readonly NodeAddress[];
+  readonly zone: string;
+  readonly region: string;
+  readonly instanceType: string;
+}
+
+export interface NodeCloud {
+  /** Undefined while it has never answered. */
+  readonly instance: CloudFacts | undefined;
+  /** Waits for an answer, but not for long. */
+  firstAnswer(signal: AbortSignal): Promise<void>;
+}
+
+export interface NodeConfigFacts {
+  /** Shown where the API server has been told where the configuration is to come from. */
+  readonly status: NodeConfigStatus;
+  readonly annotation: string | undefined;
 }
 
 export interface RuntimeFacts {

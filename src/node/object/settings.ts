@@ -10,6 +10,8 @@ export interface NodeSettings extends CapacitySettings {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly providerId: string;
+  /** The name was given by --hostname-override. */
+  readonly isNameGiven: boolean;
   readonly nodeIps: readonly string[];
   /** Somebody outside sets addresses and provider id, and takes the taint away that says so. */
   readonly externalCloud: boolean;
@@ -31,6 +33,7 @@ export function nodeSettingsOf(config: AgentConfig): NodeSettings {
     labels: flags.nodeLabels,
     taints: kubelet.registerWithTaints,
     providerId: kubelet.providerID,
+    isNameGiven: flags.hostnameOverride !== "",
     nodeIps: flags.nodeIPs,
     externalCloud: flags.cloudProvider === "external",
     controllerAttachDetach: kubelet.enableControllerAttachDetach,

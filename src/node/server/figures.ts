@@ -1,11 +1,16 @@
+import { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { OnHealthAsked } from "./api/health-mounts.ts";
 import { HttpMetrics } from "./metrics/http-metrics.ts";
-import { MetricRegistry } from "./metrics/registry.ts";
+
+/** Figures of something else in this process. */
+export type OtherFigures = Pick<MetricRegistry, "write">;
 
 /** What the agent counts. */
 export class Figures {
   /** Of /metrics. */
   readonly main = new MetricRegistry();
+  /** Shown behind it. */
+  readonly others: OtherFigures | undefined;
   /** Of /metrics/probes. */
   readonly probes = new MetricRegistry();
   /** Of /metrics/slis. */
@@ -20,6 +25,11 @@ export class Figures {
     "type",
     "status",
   ]);
+
+  constructor(others?: OtherFigures) {
+    this.others = others;
+  }
+
   readonly onHealthAsked: OnHealthAsked = (outcomes) => {
     for (const { name, ok } of outcomes) {
       this.#healthy.set({ name, type: "healthz" }, ok ? 1 : 0);

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { eventually } from "../../../test/support/agent.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { TaskScope } from "../../ground/base/index.ts";
+import { DiskSamples } from "./disk-samples.ts";
 import { HealthRegistry } from "./health.ts";
 import { watchApi, watchDisk, watchEventLoop } from "./health-checks.ts";
 import { describeHealth } from "./healthz.ts";
@@ -54,7 +55,7 @@ test("disk: free space, and what is wrong when it is gone", async () => {
   const health = new HealthRegistry(clock);
   const root = await mkdtemp(join(tmpdir(), "nodelet-disk-"));
   await using scope = new TaskScope();
-  watchDisk(root, { health, clock }, scope);
+  watchDisk(root, { health, clock, samples: new DiskSamples() }, scope);
   await eventually(async () => /GiB free/.test(lines(health)[0] ?? ""), "the first proof", 20_000);
   await clock.advance(20_000);
   assert.match(lines(health)[0] ?? "", /^\[\+\]disk ok \(proven 20s ago; [\d.]+ GiB free\)$/);
@@ -68,7 +69,7 @@ test("disk: silence is told", async () => {
   const clock = new FakeClock();
   const health = new HealthRegistry(clock);
   await using scope = new TaskScope();
-  watchDisk("/", { health, clock }, scope);
+  watchDisk("/", { health, clock, samples: new DiskSamples() }, scope);
   await scope.stop();
   await clock.advance(200_000);
   assert.match(lines(health)[0] ?? "", /^\[~\]disk waiting .*it does not answer$/);

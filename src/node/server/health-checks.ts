@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, statfs } from "node:fs/promises";
 import { type Clock, isAbort, messageOf, type TaskScope } from "../../ground/base/index.ts";
+import type { DiskSamples } from "./disk-samples.ts";
 import type { HealthRegistry } from "./health.ts";
 
 const tickMs = 10_000;
@@ -51,10 +52,10 @@ const diskSilentMs = 150_000;
 /** That the agent's own directory answers and can be written to. A disk that hangs shows by the age of its last proof. */
 export function watchDisk(
   rootDir: string,
-  ports: { readonly health: HealthRegistry; readonly clock: Clock },
+  ports: { readonly health: HealthRegistry; readonly clock: Clock; readonly samples: DiskSamples },
   scope: TaskScope,
 ): void {
-  const { health, clock } = ports;
+  const { health, clock, samples } = ports;
   let provenAt: number | undefined;
   let note = "";
   let problem: string | undefined;
@@ -71,6 +72,7 @@ export function watchDisk(
         const { bavail, bsize } = await statfs(rootDir);
         await access(rootDir, constants.W_OK);
         provenAt = clock.monotonic();
+        samples.add({ at: clock.now(), availableBytes: bavail * bsize });
         note = `${((bavail * bsize) / 2 ** 30).toFixed(1)} GiB free`;
         problem = undefined;
       } catch (error) {

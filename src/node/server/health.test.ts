@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
+import { freePort } from "../../../test/support/free-port.ts";
 import { type Logger, silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { describeHealth, HealthRegistry, HealthzServer } from "./index.ts";
 
@@ -81,15 +82,6 @@ function collectingLog(): { log: Logger; lines: string[] } {
   return { log, lines };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await settle(1);
 }
@@ -112,7 +104,7 @@ test("healthz: only /healthz answers, with ok even when a check has failed", asy
   assert.deepEqual(await get("/healthz/ping"), [200, "ok", "nosniff"]);
   assert.deepEqual(await get("/healthz?verbose"), [
     200,
-    "[+]ping ok\n[-]runtime failed 0s ago: gone\nhealthz check failed\n",
+    "[+]ping ok\n[+]healthz ok (proven 0s ago)\n[-]runtime failed 0s ago: gone\nhealthz check failed\n",
     "nosniff",
   ]);
   for (const path of ["/", "/pods", "/healthz/runtime", "/metrics"]) assert.equal((await get(path))[0], 404, path);

@@ -1,5 +1,5 @@
 import type { Server, ServerResponse } from "node:http";
-import { type Clock, isAbort, type Logger } from "../../ground/base/index.ts";
+import { type Clock, isAbort, type Logger, messageOf } from "../../ground/base/index.ts";
 import type { HealthEntry, HealthRegistry } from "./health.ts";
 import { type Handler, httpServer, listen, sendText, serve } from "./http.ts";
 
@@ -25,15 +25,17 @@ export class HealthzServer {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#ports;
+    const { clock, log, health } = this.#ports;
     while (!signal.aborted) {
       const server = this.#server();
       try {
         await listen(server, this.#where);
+        health.report("healthz", { state: "ok" });
         log.info("Started healthz server", this.#where);
         await serve(server, signal);
       } catch (error) {
         if (isAbort(error, signal)) return;
+        health.report("healthz", { state: "waiting", reason: `its port can't be had: ${messageOf(error)}` });
         log.error("Failed to start healthz server", error, { ...this.#where, retryInMs: rebindMs });
         await clock.sleep(rebindMs, signal);
       }

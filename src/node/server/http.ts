@@ -10,11 +10,19 @@ export type Handler = (request: IncomingMessage, url: URL, response: ServerRespo
 /** Paths are exact; a trailing slash is ignored. */
 export type Routes = ReadonlyMap<string, Handler>;
 
-export function httpServer(routes: Routes, onFailure: (error: unknown, path: string) => void): Server {
+/** Who may connect to a port of the machine may do so without end; the descriptors are those of all the agent's work. */
+export const mostConnections = 1_000;
+
+/** `otherwise` answers paths that are no routes; without it they get 404. */
+export function httpServer(
+  routes: Routes,
+  onFailure: (error: unknown, path: string) => void,
+  otherwise?: Handler,
+): Server {
   const listener: RequestListener = (request, response) => {
     const url = parseUrl(request.url ?? "/");
-    const path = url?.pathname.replace(/(.)\/+$/, "$1");
-    const handler = path === undefined ? undefined : routes.get(path);
+    const path = url === undefined ? undefined : withoutTrailingSlashes(url.pathname);
+    const handler = path === undefined ? undefined : (routes.get(path) ?? otherwise);
     if (url === undefined || handler === undefined) {
       sendText(response, 404, "404 page not found\n");
       return;
@@ -30,7 +38,16 @@ export function httpServer(routes: Routes, onFailure: (error: unknown, path: str
       fail(error);
     }
   };
-  return createServer(listener);
+  const server = createServer(listener);
+  server.maxConnections = mostConnections;
+  return server;
+}
+
+/** By hand: a regular expression looks again from every slash, and whoever may connect chooses how many there are. */
+function withoutTrailingSlashes(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === "/") end--;
+  return path.slice(0, end);
 }
 
 function parseUrl(target: string): URL | undefined {

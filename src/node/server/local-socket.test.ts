@@ -3,14 +3,17 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
-import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import { viewsOf } from "../../../test/support/node-api.ts";
+import { FakeRuntime } from "../../beside/hollow/index.ts";
+import { type LedgerView, silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { Pod, PodUid, PodViewChange } from "../../ground/model/index.ts";
-import { HealthRegistry, LocalSocketServer, type LocalViews } from "./index.ts";
+import { type Examined, HealthRegistry, LocalSocketServer, type LocalViews } from "./index.ts";
 import { findPod } from "./pod-views.ts";
 import { WaitingChanges } from "./pod-watch.ts";
 
@@ -41,7 +44,7 @@ class FakePods implements LocalViews {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
-  ledger(uid: string) {
+  ledger(uid: string): LedgerView | undefined {
     if (!this.#pods.has(uid)) return undefined;
     const entry = { step: "seen", subject: "", startedAt: 5, endedAt: 5, outcome: "ok", message: uid } as const;
     return { entries: [entry], dropped: 0, blocker: undefined };
@@ -60,10 +63,14 @@ class FakePods implements LocalViews {
 
 let sockets = 0;
 async function start(scope: TaskScope, views: LocalViews, path = join(directory, `${sockets++}.sock`)) {
+  const { runtime } = new FakeRuntime({ clock: systemClock });
   const clock = new FakeClock(1_000);
   const health = new HealthRegistry(clock);
   const logVerbosity = { verbosity: 2 };
+  const examined: Examined[] = [];
   const resources = async () => ({ nodes: [] });
+  const progress = { bytes: 5, totalBytes: 10, layers: { done: 1, total: 2 } };
+  const pulls = async () => [{ image: "busybox", podUids: ["uid-default-pulling"], ageMs: 3, progress }];
   const plans = { shutdown: () => ({ totalSeconds: 30 }) };
   const configz = () => ({ kubeletconfig: { port: 10250 } });
   const server = new LocalSocketServer(path, {
@@ -72,19 +79,30 @@ async function start(scope: TaskScope, views: LocalViews, path = join(directory,
     configz,
     logVerbosity,
     plans,
+    pulls,
+    self: {
+      config: async () => ({ nodeName: "n" }),
+      state: () => ({ pid: 7 }),
+      examined: (found) => void examined.push(found),
+    },
     resources,
+    runtime,
+    runtimeViews: viewsOf(runtime),
+    statistics: { get: () => Promise.reject(new Error("no runtime yet")) },
     clock,
     log: silentLogger,
+    planManifest: async ({ name, bytes }) => ({ name, bytes: bytes.byteLength }),
     dryRuns: new Map([["say", async (question: URLSearchParams) => ({ asked: question.get("what") })]]),
   });
   await server.listen();
   scope.spawn("local", (signal) => server.serve(signal));
-  return { path, health, logVerbosity };
+  return { path, health, logVerbosity, examined };
 }
 
 async function ask(socketPath: string, path: string, method = "GET", body = ""): Promise<IncomingMessage> {
   const sent = request({ socketPath, path, method, agent: false });
-  sent.end(body);
+  // A server that has refused need not read on.
+  sent.on("error", () => {}).end(body);
   const [response] = (await once(sent, "response")) as [IncomingMessage];
   return response;
 }
@@ -103,6 +121,17 @@ test("the socket belongs to its owner alone and goes when the server stops", asy
   await scope.stop();
   assert.equal(existsSync(path), false);
 });
+
+for (const [path, field, value] of [
+  ["/config", "nodeName", "n"],
+  ["/self", "pid", 7],
+] as const) {
+  test(`${path} is what the agent says of itself`, async () => {
+    await using scope = new TaskScope();
+    const { path: socket } = await start(scope, new FakePods());
+    assert.deepEqual(JSON.parse((await answer(socket, path)).text), { [field]: value });
+  });
+}
 
 test("/pods lists the pods with their status", async () => {
   await using scope = new TaskScope();
@@ -142,6 +171,79 @@ for (const [ref, status, words] of [
   });
 }
 
+test("/pods?pod= is one pod, by the same rules", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods(pod("web"), pod("db"), pod("db", "other")));
+  const { items } = JSON.parse((await answer(path, "/pods?pod=other/db")).text);
+  assert.deepEqual(items, [{ kind: "Pod", apiVersion: "v1", ...pod("db", "other") }]);
+  assert.equal((await answer(path, "/pods?pod=db")).status, 409);
+  assert.equal((await answer(path, "/pods?pod=nope")).status, 404);
+});
+
+test("/waiting is every pod that waits, the longest first", async () => {
+  await using scope = new TaskScope();
+  const waitsFor = (name: string, lastTransitionTime: string): Pod => ({
+    ...pod(name),
+    status: {
+      phase: "Running",
+      conditions: [{ type: "Ready", status: "False", reason: "NotReady", lastTransitionTime }],
+    },
+  });
+  const ended: Pod = { ...waitsFor("ended", "1970-01-01T00:00:00Z"), status: { phase: "Succeeded" } };
+  const pods = [pod("fine"), waitsFor("young", "2026-01-02T00:00:00Z"), waitsFor("old", "2026-01-01T00:00:00Z"), ended];
+  const views = new FakePods(...pods);
+  const blocker = { reason: "ImagePullBackOff", message: "no", since: 7, nextTryAt: 9 };
+  const running = { step: "pull", subject: "busybox", startedAt: 8, outcome: "running" } as const;
+  views.set(pod("blocked"));
+  views.set(pod("pulling"));
+  views.ledger = (uid) => ({
+    entries: uid === "uid-default-pulling" ? [running] : [],
+    dropped: 0,
+    blocker: uid === "uid-default-blocked" ? blocker : undefined,
+  });
+  const { path } = await start(scope, views);
+  const progress = { bytes: 5, totalBytes: 10, layers: { done: 1, total: 2 } };
+  const ledger = JSON.parse((await answer(path, "/ledger?pod=pulling")).text);
+  assert.deepEqual(ledger.pulls, [{ image: "busybox", podUids: ["uid-default-pulling"], ageMs: 3, progress }]);
+  assert.deepEqual(JSON.parse((await answer(path, "/ledger?pod=fine")).text).pulls, []);
+  assert.deepEqual(JSON.parse((await answer(path, "/pulls")).text), { pulls: ledger.pulls });
+  const { pods: found, now } = JSON.parse((await answer(path, "/waiting")).text);
+  assert.equal(now, 1_000);
+  assert.deepEqual(
+    found.map(({ name, waitingFor }: { name: string; waitingFor: object }) => [name, waitingFor]),
+    [
+      ["blocked", blocker],
+      ["pulling", { reason: "pull busybox", message: "", since: 8, progress }],
+      ["old", { reason: "NotReady", message: "", since: Date.parse("2026-01-01") }],
+      ["young", { reason: "NotReady", message: "", since: Date.parse("2026-01-02") }],
+    ],
+  );
+});
+
+test("logs, exec and figures are answered as on the node's API", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods(pod("web")));
+  const log = await answer(path, "/containerLogs/default/nope/main");
+  assert.deepEqual(log, { status: 404, text: 'pod "nope" does not exist' });
+  assert.equal(
+    (await answer(path, "/exec/default/web/main?command=sh&output=1", "POST")).text,
+    "Upgrade request required",
+  );
+  assert.match((await answer(path, "/stats/summary")).text, /no runtime yet/);
+  const upgraded = async (where: string): Promise<string> => {
+    const socket = connect(path);
+    socket.write(`POST ${where} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
+    let text = "";
+    for await (const chunk of socket) text += String(chunk);
+    return text;
+  };
+  assert.match(
+    await upgraded("/exec/default/web/none?command=sh&output=1"),
+    /^HTTP\/1\.1 500 [\s\S]*container not found/,
+  );
+  assert.equal(await upgraded("/pods"), "");
+});
+
 test("a uid is preferred to a name, a full name to a short one", () => {
   const odd = { metadata: { name: "uid-default-web", namespace: "x", uid: "u2" } };
   assert.deepEqual(findPod([odd, pod("web")], "uid-default-web"), {
@@ -149,6 +251,39 @@ test("a uid is preferred to a name, a full name to a short one", () => {
     pod: pod("web"),
     uid: "uid-default-web",
   });
+});
+
+test("what nodelet doctor found is taken once it makes sense", async () => {
+  await using scope = new TaskScope();
+  const { path, examined } = await start(scope, new FakePods());
+  const at = "1970-01-01T00:00:07.000Z";
+  assert.equal((await answer(path, "/doctor")).status, 405);
+  for (const body of [
+    "",
+    "null",
+    JSON.stringify({ at: "noon", summary: { fail: 1 } }),
+    JSON.stringify({ at }),
+    JSON.stringify({ at, summary: { fail: -1 } }),
+    JSON.stringify({ at, summary: { 'x"} 1': 1 } }),
+    JSON.stringify({ at, summary: Object.fromEntries(Array.from("abcdefghijklmnopq", (name) => [name, 1])) }),
+    " ".repeat(5_000),
+  ]) {
+    assert.equal((await answer(path, "/doctor", "PUT", body)).status, 400, body.slice(0, 80));
+  }
+  assert.deepEqual(examined, []);
+  assert.equal(
+    (await answer(path, "/doctor", "PUT", JSON.stringify({ at, summary: { fail: 2, "n/a": 0 } }))).status,
+    200,
+  );
+  assert.deepEqual(examined, [
+    {
+      atMs: 7_000,
+      counts: new Map([
+        ["fail", 2],
+        ["n/a", 0],
+      ]),
+    },
+  ]);
 });
 
 test("/healthz, /configz", async () => {
@@ -313,4 +448,24 @@ test("a socket that answers, a file in its place, and a path too long are refuse
   await assert.rejects(start(scope, new FakePods(), file), /exists and is not a socket/);
   const long = `/${"x".repeat(107)}`;
   await assert.rejects(start(scope, new FakePods(), long), /longer than the 107 bytes Linux allows; use a shorter/);
+});
+
+test("a manifest is planned from the body of a request, which has its bounds", async () => {
+  await using scope = new TaskScope();
+  const { path } = await start(scope, new FakePods());
+  const said = async (where: string, method: string, body: string): Promise<string> => {
+    const { status, text } = await answer(path, where, method, body);
+    return `${status} ${text.trim()}`;
+  };
+  assert.equal(await said("/plans/apply?name=web.yaml", "POST", "kind: Pod"), '200 {"name":"web.yaml","bytes":9}');
+  assert.match(await said("/plans/apply?name=web.yaml", "GET", ""), /^405 /);
+  for (const name of ["", ".hidden", "..", "a/b", "x".repeat(300), "a%00b"]) {
+    assert.match(
+      await said(`/plans/apply?name=${name}`, "POST", "kind: Pod"),
+      /^400 the name of a file is missing/,
+      name,
+    );
+  }
+  const large = await said("/plans/apply?name=web.yaml", "POST", " ".repeat(2 ** 20 + 1));
+  assert.match(large, /^400 only manifests of at most 1 MiB/);
 });

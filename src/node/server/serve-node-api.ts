@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { RuntimeService } from "../../connections/cri/index.ts";
-import type { Clock, Logger, TaskScope } from "../../ground/base/index.ts";
+import type { Clock, Logger, TaskScope, Tracer } from "../../ground/base/index.ts";
 import { type AgentConfig, maskedFlags } from "../../ground/config/index.ts";
 import { openGate } from "./api/gate.ts";
 import { nodeApiMounts, readOnlyMounts } from "./api/node-api.ts";
@@ -16,7 +16,18 @@ import type { Figures } from "./figures.ts";
 import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
 import { metricMounts } from "./metrics/metric-mounts.ts";
-import type { DryRuns, LocalViews, LogVerbosity, Plans, RuntimeViews } from "./ports.ts";
+import type {
+  DashboardPages,
+  DryRuns,
+  LocalViews,
+  LogVerbosity,
+  LookAtPulls,
+  PlanManifest,
+  Plans,
+  RolloutDesk,
+  RuntimeViews,
+  SelfViews,
+} from "./ports.ts";
 import type { LazyStatistics } from "./stats/lazy-statistics.ts";
 import { statsService } from "./stats/stats-service.ts";
 import { LiveTls } from "./tls/live-tls.ts";
@@ -34,13 +45,19 @@ export interface NodeApiPorts {
   readonly reviews: Reviews;
   readonly configz: () => unknown;
   readonly dryRuns: DryRuns;
+  readonly planManifest: PlanManifest;
+  readonly dashboard: DashboardPages;
   /** The words the agent was started with. */
   readonly commandLine: readonly string[];
   readonly facts: StatuszFacts;
   readonly logVerbosity: LogVerbosity;
   /** For the local socket. */
   readonly plans: Plans;
+  readonly pulls: LookAtPulls;
+  readonly self: SelfViews;
   readonly resources: () => Promise<object>;
+  readonly tracer?: Tracer;
+  readonly rollout?: RolloutDesk | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -85,7 +102,14 @@ export async function serveNodeApi(
   const where = { host: kubelet.address, port: kubelet.port };
   const gate = gatekeeper(config, ports);
   const onRequest = ports.figures.http.watch("readwrite", () => clock.monotonic());
-  const server = new NodeServer(where, { ...limits, ...(await live.read()) }, { mounts, gate, clock, log, onRequest });
+  const server = new NodeServer(
+    where,
+    { ...limits, ...(await live.read()) },
+    {
+      ...{ mounts, gate, clock, log, onRequest },
+      ...(ports.tracer !== undefined && { tracer: ports.tracer }),
+    },
+  );
   await server.listen();
   scope.spawn("node API", (signal) => server.serve(signal));
   scope.spawn("TLS files", (signal) => live.run((material) => server.renewTls(material), signal));

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Logger, messageOf } from "../../ground/base/index.ts";
 import { sendText } from "./http.ts";
 import type { LogVerbosity } from "./ports.ts";
+import { readRequestText } from "./read-request-text.ts";
 
 const highestVerbosity = 2 ** 31 - 1;
 
@@ -18,7 +19,7 @@ export async function setVerbosity(
   }
   let body: string;
   try {
-    body = await readBody(request, 64);
+    body = (await readRequestText(request, 64)).trim();
   } catch (error) {
     // Whatever else comes of the body is read past, so that the client gets to read the refusal.
     request.resume();
@@ -33,14 +34,4 @@ export async function setVerbosity(
   logVerbosity.verbosity = level;
   log.info("Log verbosity changed", { verbosity: level });
   sendText(response, 200, `successfully set klog.logging.verbosity to ${level}`);
-}
-
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
-  let text = "";
-  // Leaving the loop must not break the connection: the refusal is still to be sent on it.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    text += String(chunk);
-    if (text.length > maxBytes) throw new Error(`the body is longer than ${maxBytes} bytes`);
-  }
-  return text.trim();
 }

@@ -1,8 +1,10 @@
 import type { Node, Taint } from "../../../ground/model/index.ts";
+import { cloudLabels } from "../cloud-labels.ts";
+import type { CloudFacts } from "../ports.ts";
 import type { NodeSettings } from "../settings.ts";
+import { ownAnnotations } from "../status/own-annotations.ts";
 
 export const attachDetachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach";
-const providedIpAnnotation = "alpha.kubernetes.io/provided-node-ip";
 const uninitialized: Taint = {
   key: "node.cloudprovider.kubernetes.io/uninitialized",
   value: "true",
@@ -10,15 +12,12 @@ const uninitialized: Taint = {
 };
 
 /** The Node as it is first made, but for its status. */
-export function newNode(settings: NodeSettings, architecture: string): Node {
-  const { nodeName, labels, providerId, externalCloud, nodeIps, controllerAttachDetach } = settings;
+export function newNode(settings: NodeSettings, architecture: string, cloud?: CloudFacts): Node {
+  const { nodeName, labels, externalCloud, controllerAttachDetach } = settings;
+  const providerId = settings.providerId || (cloud?.providerId ?? "");
   const taints = [...settings.taints, ...(externalCloud ? [uninitialized] : [])];
-  const given = nodeIps.filter((ip) => ip !== "0.0.0.0" && ip !== "::");
-  const annotations = {
-    ...(controllerAttachDetach && { [attachDetachAnnotation]: "true" }),
-    ...(externalCloud && given.length > 0 && { [providedIpAnnotation]: given.join(",") }),
-  };
-  return {
+  const annotations = controllerAttachDetach ? { [attachDetachAnnotation]: "true" } : {};
+  const node: Node = {
     apiVersion: "v1",
     kind: "Node",
     metadata: {
@@ -29,6 +28,7 @@ export function newNode(settings: NodeSettings, architecture: string): Node {
         "kubernetes.io/arch": architecture,
         "beta.kubernetes.io/os": "linux",
         "beta.kubernetes.io/arch": architecture,
+        ...(cloud && cloudLabels(cloud)),
         ...labels,
       },
       ...(Object.keys(annotations).length > 0 && { annotations }),
@@ -38,4 +38,5 @@ export function newNode(settings: NodeSettings, architecture: string): Node {
       ...(providerId !== "" && { providerID: providerId }),
     },
   };
+  return { ...node, metadata: ownAnnotations(node.metadata, settings, undefined) };
 }

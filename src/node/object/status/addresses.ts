@@ -1,6 +1,7 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { explain } from "../../../ground/base/index.ts";
 import type { NodeAddress } from "../../../ground/model/index.ts";
+import { isUnspecified } from "../node-ip.ts";
 import type { NetworkFacts } from "../ports.ts";
 
 export interface AddressSettings {
@@ -26,7 +27,7 @@ export async function findAddresses(
   if (externalCloud) {
     // What the cloud provider says counts, and before it has spoken only what the operator said.
     if (present.length > 0) return present;
-    if (given.length === 0) return [hostname];
+    if (nodeIps.length === 0) return [hostname];
   }
   const internal = (address: string): NodeAddress => ({ type: "InternalIP", address });
   if (given.length > 1) return [...given.map(internal), hostname];
@@ -82,8 +83,4 @@ function problemOf(ip: string, own: ReadonlySet<string>): string | undefined {
   if (linkLocal.check(ip, family)) return "nodeIP can't be a link-local unicast address";
   if (isUnspecified(ip)) return "nodeIP can't be an all zeros address";
   return own.has(ip) ? undefined : `node IP: "${ip}" not found in the host's network interfaces`;
-}
-
-function isUnspecified(ip: string): boolean {
-  return ip === "0.0.0.0" || ip === "::";
 }

@@ -9,11 +9,14 @@ import {
   type NodeStatus,
   type RecordNodeEvent,
 } from "../../../ground/model/index.ts";
-import type { NodeFacts } from "../ports.ts";
+import { cloudLabelNames, cloudLabels } from "../cloud-labels.ts";
+import type { NodeCloud, NodeFacts } from "../ports.ts";
 import type { NodeSettings } from "../settings.ts";
 import { findAddresses } from "./addresses.ts";
+import { cloudAddresses } from "./cloud-addresses.ts";
 import { type ConditionContext, pressureCondition, pressures, statusEvent } from "./conditions.ts";
 import { nodeInfoOf } from "./node-info.ts";
+import { ownAnnotations } from "./own-annotations.ts";
 import { notReadyBecause, readyCondition } from "./ready-condition.ts";
 
 export interface StatusPorts {
@@ -27,6 +30,9 @@ export interface StatusPorts {
 
 // Looking up one's own name may ask a server far away; addresses seldom change.
 const addressesFreshMs = 60_000;
+
+/** Labels that are put right with every report. */
+const repaired: ReadonlySet<string> = new Set(["kubernetes.io/os", "kubernetes.io/arch", ...cloudLabelNames]);
 
 /** Computes the node's status from the facts, and remembers what must be told only once. */
 export class StatusComputer {
@@ -57,6 +63,7 @@ export class StatusComputer {
     const capacity = capacityOf(this.#settings, { ...facts, devices }, rootFilesystemBytes, present.capacity ?? {});
     const context: ConditionContext = { nodeName, now: apiTime(clock.now()), recordEvent };
     const volumesInUse = facts.volumesInUse();
+    const config = facts.config?.();
     const status: NodeStatus = {
       ...present,
       addresses,
@@ -70,9 +77,12 @@ export class StatusComputer {
       ...(runtime.features !== undefined && { features: runtime.features }),
       conditions: this.#conditions(present.conditions ?? [], capacity, context),
       ...(volumesInUse !== undefined && { volumesInUse }),
+      // API servers from v1.26 on keep it only where somebody says where configurations come from.
+      ...(config !== undefined && node.spec?.configSource !== undefined && { config: config.status }),
     };
     this.#tellOfScheduling(node.spec?.unschedulable === true);
-    return { ...node, metadata: this.#repairLabels(node.metadata), status };
+    const metadata = ownAnnotations(this.#repairLabels(node.metadata), this.#settings, config);
+    return { ...node, metadata, status };
   }
 
   #conditions(
@@ -101,6 +111,7 @@ export class StatusComputer {
   async #findAddresses(present: readonly NodeAddress[], signal: AbortSignal): Promise<readonly NodeAddress[]> {
     const { facts, clock, log } = this.#ports;
     if (this.#settings.externalCloud && present.length > 0) return present;
+    if (facts.cloud !== undefined) return this.#cloudAddresses(facts.cloud, present);
     const known = this.#addresses;
     if (known !== undefined && clock.monotonic() - known.at < addressesFreshMs) return known.found;
     try {
@@ -111,6 +122,18 @@ export class StatusComputer {
       if (isAbort(error, signal)) throw error;
       log.error("Failed to set the node's addresses; they stay as they were", error);
       return present;
+    }
+  }
+
+  /** Until the cloud has spoken the addresses stay as they are, and a new node has a name only. */
+  #cloudAddresses({ instance }: NodeCloud, present: readonly NodeAddress[]): readonly NodeAddress[] {
+    const waiting = present.length > 0 ? present : [{ type: "Hostname", address: this.#settings.nodeName }];
+    if (instance === undefined || instance.addresses.length === 0) return waiting;
+    try {
+      return cloudAddresses(this.#settings, instance.addresses);
+    } catch (error) {
+      this.#ports.log.error("Failed to set the node's addresses; they stay as they were", error);
+      return waiting;
     }
   }
 
@@ -143,8 +166,15 @@ export class StatusComputer {
 
   #repairLabels(metadata: Node["metadata"]): Node["metadata"] {
     const { architecture } = this.#ports.facts.machine;
+    const { cloud } = this.#ports.facts;
     const labels = metadata?.labels ?? {};
-    if (labels["kubernetes.io/os"] === "linux" && labels["kubernetes.io/arch"] === architecture) return metadata;
-    return { ...metadata, labels: { ...labels, "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture } };
+    const own: Readonly<Record<string, string>> = {
+      ...(cloud?.instance && { ...cloudLabels(cloud.instance), ...this.#settings.labels }),
+      "kubernetes.io/os": "linux",
+      "kubernetes.io/arch": architecture,
+    };
+    const wanted = Object.entries(own).filter(([name]) => repaired.has(name));
+    if (wanted.every(([name, value]) => labels[name] === value)) return metadata;
+    return { ...metadata, labels: { ...labels, ...Object.fromEntries(wanted) } };
   }
 }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { allEnded, type Clock, type Logger, messageOf } from "../../../ground/base/index.ts";
+import { allEnded, type Clock, type Logger, messageOf, noTracer, type Tracer } from "../../../ground/base/index.ts";
 import { sendText } from "../http.ts";
 import { endAndLeave } from "../streaming/half-open.ts";
 import { AnswerError } from "./answer-error.ts";
@@ -16,6 +16,7 @@ export interface DispatchPorts {
   readonly log: Logger;
   /** Told of every request when its handling begins; the result is called at its end. */
   readonly onRequest: (method: string, path: string) => () => void;
+  readonly tracer?: Tracer;
   /** Told of the connection of every request that the gate lets in. */
   readonly onLetIn?: (socket: Socket) => void;
 }
@@ -156,7 +157,21 @@ export class Dispatcher {
       if (match.allow !== undefined) response.setHeader("Allow", match.allow.join(", "));
       return sendText(response, match.status, match.text);
     }
-    await match.handle({ ...call, params: match.params });
+    await this.#traced(call, found.mount, async () => match.handle({ ...call, params: match.params }));
+  }
+
+  /** A request of somebody who follows a trace is a span of it; only of those who were let in. */
+  async #traced({ request, response }: Omit<ApiCall, "params">, mount: ApiMount, handle: () => Promise<void>) {
+    const { tracer = noTracer } = this.#ports;
+    const { traceparent } = request.headers;
+    const method = request.method ?? "";
+    const route = mount.type === "paths" ? "/healthz" : mount.path;
+    const attributes = { "http.method": method, "http.route": route };
+    const parent = typeof traceparent === "string" ? { traceparent } : {};
+    await tracer.span({ name: `${method} ${route}`, kind: "server", attributes, ...parent }, async (note) => {
+      await handle();
+      note("http.status_code", response.statusCode);
+    });
   }
 }
 

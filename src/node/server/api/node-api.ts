@@ -3,7 +3,7 @@ import type { RuntimeService } from "../../../connections/cri/index.ts";
 import type { Clock, Logger } from "../../../ground/base/index.ts";
 import type { HealthRegistry } from "../health.ts";
 import { sendJson } from "../http.ts";
-import type { LocalViews, LogVerbosity, RuntimeViews } from "../ports.ts";
+import type { DashboardPages, LocalViews, LogVerbosity, RuntimeViews } from "../ports.ts";
 import { streamServices } from "../streaming/stream-service.ts";
 import { setVerbosity } from "../verbosity.ts";
 import { AnswerError } from "./answer-error.ts";
@@ -41,6 +41,7 @@ export interface ApiPorts {
   /** Metrics, statistics and container logs, each a part of its own. */
   readonly figures: readonly ApiMount[];
   readonly containerLogs: ApiMount;
+  readonly dashboard: Pick<DashboardPages, "answer">;
   readonly configz: () => unknown;
   readonly flags: Readonly<Record<string, string>>;
   readonly commandLine: readonly string[];
@@ -51,7 +52,9 @@ export interface ApiPorts {
 }
 
 const systemLogDir = "/var/log";
+const dashboardPath = "/dashboard/";
 const debugPaths = [
+  dashboardPath,
   "/run/",
   "/exec/",
   "/attach/",
@@ -117,6 +120,7 @@ function debuggingMounts(settings: ApiSettings, ports: ApiPorts): readonly ApiMo
     ...streamServices(ports),
     runService(ports),
     runningPodsService(runtime),
+    dashboardService(ports.dashboard),
     configz,
     settings.enableSystemLogHandler
       ? systemLogsService(systemLogDir, query)
@@ -128,4 +132,18 @@ function debuggingMounts(settings: ApiSettings, ports: ApiPorts): readonly ApiMo
     ...(settings.checkpoint ? [checkpointService({ ...ports, directory: join(settings.rootDir, "checkpoints") })] : []),
     ...(settings.flagz ? [flagzMount(ports.flags)] : []),
   ];
+}
+
+/** The pages for people; who may see them may see all of the node. */
+function dashboardService(dashboard: ApiPorts["dashboard"]): ApiMount {
+  const handle: ApiHandler = ({ request, response, params, query }) =>
+    dashboard.answer({ request, response, path: params["path"] ?? "", query });
+  return {
+    type: "service",
+    path: dashboardPath,
+    routes: [
+      { methods: ["GET"], pattern: "", handle },
+      { methods: ["GET"], pattern: "{path*}", handle },
+    ],
+  };
 }

@@ -94,6 +94,8 @@ const answers: Readonly<Record<string, number>> = {
   "GET /runningpods/": 200,
   "GET /stats/summary": 500,
   "POST /stats/summary": 500,
+  "GET /dashboard/": 200,
+  "GET /dashboard/{path*}": 404,
   "GET /configz": 200,
   "GET /flagz": 200,
   "GET /statusz": 200,

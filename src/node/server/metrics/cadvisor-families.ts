@@ -1,5 +1,5 @@
+import type { MetricType } from "../../../ground/metrics/index.ts";
 import type { CgroupRow } from "./cadvisor-rows.ts";
-import type { MetricType } from "./metric-text.ts";
 
 /** Values of a family for one cgroup, each with the labels it has besides those of the cgroup. */
 type Values = readonly (readonly [labels: Readonly<Record<string, string>>, value: number | undefined])[];

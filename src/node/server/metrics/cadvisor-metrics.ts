@@ -1,8 +1,8 @@
+import { labelText, type MetricText, withLabel } from "../../../ground/metrics/index.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import { diskFamilies } from "./cadvisor-disks.ts";
 import { type CgroupFamily, sampledFamilies, specFamilies } from "./cadvisor-families.ts";
 import type { CgroupRow } from "./cadvisor-rows.ts";
-import { labelText, type MetricText, withLabel } from "./metric-text.ts";
 
 /** /metrics/cadvisor: everything about every cgroup, under the names that dashboards know. */
 export async function writeCadvisorMetrics(

@@ -3,14 +3,15 @@ import { setImmediate } from "node:timers/promises";
 import {
   type CgroupDetails,
   type InterfaceUsage,
+  mostDescriptors,
   readOpenFileLimit,
   readOpenFiles,
 } from "../../../connections/host/index.ts";
+import { labelText } from "../../../ground/metrics/index.ts";
 import { qosCgroup } from "../../../ground/model/index.ts";
 import { type FileSystemFigures, fileSystemFigures } from "../stats/file-system-figures.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import type { UsageSample } from "../stats/usage-sampler.ts";
-import { labelText } from "./metric-text.ts";
 
 /** One cgroup with all that is told of it. */
 export interface CgroupRow {
@@ -82,12 +83,12 @@ export async function cadvisorRows(
     if (pod.sandbox?.path !== undefined) {
       const { id: name, path } = pod.sandbox;
       const network = statistics.networkOf(pod);
-      const processes = processCounts(statistics, path);
+      const processes = await processCounts(statistics, path);
       await add(statistics.sample(path), { ...labels, name, image: sandboxImage }, { network, processes });
     }
     for (const { name: container, id: name, image, startedAt, sample } of pod.containers) {
       if (sample === undefined) continue;
-      const processes = processCounts(statistics, sample.path);
+      const processes = await processCounts(statistics, sample.path);
       await add(sample, { ...labels, container, name, image }, { startedAt, processes });
     }
   }
@@ -100,15 +101,27 @@ type RowLabels = Readonly<Partial<Record<"container" | "image" | "name" | "names
 
 const noLabels = { container: "", image: "", name: "", namespace: "", pod: "" };
 
-function processCounts({ ports }: NodeStatistics, path: string): ProcessCounts {
+const descriptorsAtOnce = 200;
+/** So many processes of a container are asked for their files at the most, and so many descriptors in all of them. */
+const mostProcesses = 1_000;
+
+/** Containers decide how many processes and files they have, so the agent gets to other work between. */
+async function processCounts({ ports }: NodeStatistics, path: string): Promise<ProcessCounts> {
   const { hostRoot } = ports.settings;
   const pids = ports.cgroups.processes(path);
   let openFiles = 0;
   let sockets = 0;
-  for (const pid of pids) {
-    const open = readOpenFiles(pid, hostRoot);
+  let looked = 0;
+  let lookedBefore = 0;
+  for (const pid of pids.slice(0, mostProcesses)) {
+    const most = Math.max(1, mostDescriptors - looked);
+    const open = readOpenFiles(pid, hostRoot, most);
     openFiles += open.files;
     sockets += open.sockets;
+    looked += Math.min(open.files, most);
+    if (looked - lookedBefore < descriptorsAtOnce) continue;
+    lookedBefore = looked;
+    await setImmediate();
   }
   const [first] = pids;
   return {

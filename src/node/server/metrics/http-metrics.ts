@@ -1,4 +1,4 @@
-import type { MetricRegistry } from "./registry.ts";
+import type { MetricRegistry } from "../../../ground/metrics/index.ts";
 
 /** Told of every request when its handling begins; the result is called at its end. */
 export type OnRequest = (method: string, path: string) => () => void;

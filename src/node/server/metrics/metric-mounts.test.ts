@@ -8,12 +8,29 @@ import { settleFiles } from "../../../../test/support/fake-clock.ts";
 import { MadeUpNode } from "../../../../test/support/made-up-node.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
 import { type Logger, silentLogger, systemClock, TaskScope } from "../../../ground/base/index.ts";
+import { MetricRegistry } from "../../../ground/metrics/index.ts";
 import { Figures } from "../figures.ts";
 import { LazyStatistics } from "../stats/lazy-statistics.ts";
 import type { StatsPorts } from "../stats/ports.ts";
 import { statsService } from "../stats/stats-service.ts";
 import { pathLabel } from "./http-metrics.ts";
 import { metricMounts } from "./metric-mounts.ts";
+
+test("/metrics also has the figures of what runs in the same process", async () => {
+  const others = new MetricRegistry();
+  others.counter("of_others_total", "[ALPHA] What others count").inc({});
+  const figures = new Figures(others);
+  const statistics = new LazyStatistics(
+    new TaskScope(),
+    () => {
+      throw new Error("there is no node");
+    },
+    () => false,
+  );
+  await using server = await TestServer.start(metricMounts(figures, statistics, silentLogger));
+  const families = parseExposition((await server.ask("/metrics")).text);
+  assert.equal(metricValue(families, "of_others_total"), 1);
+});
 
 /** Figures of a made-up node behind a real server. */
 async function serve(

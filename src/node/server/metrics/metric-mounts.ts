@@ -1,4 +1,4 @@
-import { type Logger, messageOf, SharedWork } from "../../../ground/base/index.ts";
+import { type Logger, loadedPart, messageOf, SharedWork } from "../../../ground/base/index.ts";
 import type { ApiMount } from "../api/router.ts";
 import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
@@ -32,8 +32,9 @@ export function metricMounts(figures: Figures, statistics: LazyStatistics, log: 
         const signal = untilClientLeaves(call.response);
         await sendMetrics(call, async (text) => {
           await figures.main.write(text);
+          await figures.others?.write(text);
           if (!statistics.isReady) return;
-          const { writeDiskMetrics } = await import("./disk-metrics.ts");
+          const { writeDiskMetrics } = await loadedPart(import("./disk-metrics.ts"));
           await take((taken) => writeDiskMetrics(text, taken, signal), signal);
         });
       },
@@ -58,8 +59,8 @@ export function metricMounts(figures: Figures, statistics: LazyStatistics, log: 
       handle: async (call) => {
         const signal = untilClientLeaves(call.response);
         const [{ writeCadvisorMetrics, writeScrapeErrors }, { cadvisorRows }] = await Promise.all([
-          import("./cadvisor-metrics.ts"),
-          import("./cadvisor-rows.ts"),
+          loadedPart(import("./cadvisor-metrics.ts")),
+          loadedPart(import("./cadvisor-rows.ts")),
         ]);
         const taken = await take(async (statistics) => {
           const look = async (shared: AbortSignal) =>

@@ -1,6 +1,6 @@
+import { labelText, type MetricText, type MetricType } from "../../../ground/metrics/index.ts";
 import type { NodeFigures } from "../stats/figures.ts";
 import type { UsageSample } from "../stats/usage-sampler.ts";
-import { labelText, type MetricText, type MetricType } from "./metric-text.ts";
 
 interface Row {
   readonly labels: string;

@@ -1,6 +1,6 @@
+import { MetricText } from "../../../ground/metrics/index.ts";
 import type { ApiCall } from "../api/router.ts";
 import { writePiece } from "../http.ts";
-import { MetricText } from "./metric-text.ts";
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -65,6 +65,11 @@ export class FiguresTaker {
     return await this.#figures.renew(signal);
   }
 
+  /** As they are at this moment, whatever is known. */
+  async renew(signal: AbortSignal): Promise<NodeFigures> {
+    return await this.#figures.renew(signal);
+  }
+
   /** A cgroup that is in no figures. */
   sample(path: string): UsageSample {
     return this.#sampler.sample(path);

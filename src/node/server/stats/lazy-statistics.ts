@@ -1,4 +1,4 @@
-import type { TaskScope } from "../../../ground/base/index.ts";
+import { loadedPart, type TaskScope } from "../../../ground/base/index.ts";
 import type { NodeStatistics } from "./node-stats.ts";
 import type { StatsPorts } from "./ports.ts";
 
@@ -24,7 +24,7 @@ export class LazyStatistics {
   /** Rejects until the agent has reached its runtime. */
   async get(): Promise<NodeStatistics> {
     if (!this.isReady) throw new Error("the agent has not reached the container runtime yet");
-    this.#statistics ??= import("./node-stats.ts").then(
+    this.#statistics ??= loadedPart(import("./node-stats.ts")).then(
       ({ NodeStatistics }) => new NodeStatistics(this.#scope, this.#ports()),
     );
     return await this.#statistics;

@@ -45,6 +45,11 @@ export class NodeStatistics {
     return await this.#figures.takeWithRates(signal);
   }
 
+  /** For who measures the time between two looks. */
+  async figuresNow(signal: AbortSignal): Promise<NodeFigures> {
+    return await this.#figures.renew(signal);
+  }
+
   /** A cgroup that is in no figures. */
   sample(path: string): UsageSample {
     return this.#figures.sample(path);

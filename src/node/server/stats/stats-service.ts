@@ -1,4 +1,4 @@
-import { messageOf } from "../../../ground/base/index.ts";
+import { loadedPart, messageOf } from "../../../ground/base/index.ts";
 import { AnswerError } from "../api/answer-error.ts";
 import type { ApiCall, ApiMount } from "../api/router.ts";
 import { sendJson, untilClientLeaves } from "../http.ts";
@@ -10,8 +10,9 @@ export function statsService(statistics: () => Promise<NodeStatistics>): ApiMoun
     const signal = untilClientLeaves(response);
     const asked = query.getAll("only_cpu_and_memory");
     try {
-      const { shortSummaryOf, summaryOf } = await import("./summary.ts");
-      const read = asked.length === 1 && asked[0] === "true" ? shortSummaryOf : summaryOf;
+      const { presentSummaryOf, shortSummaryOf, summaryOf } = await loadedPart(import("./summary.ts"));
+      const short = query.get("now") === "true" ? presentSummaryOf : shortSummaryOf;
+      const read = asked.length === 1 && asked[0] === "true" ? short : summaryOf;
       sendJson(response, await read(await statistics(), signal));
     } catch (error) {
       if (signal.aborted) return;

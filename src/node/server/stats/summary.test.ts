@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { settleFiles } from "../../../../test/support/fake-clock.ts";
 import { MadeUpNode } from "../../../../test/support/made-up-node.ts";
 import type { MemoryUsage } from "../../../connections/host/index.ts";
-import { shortSummaryOf, summaryOf } from "./summary.ts";
+import { presentSummaryOf, shortSummaryOf, summaryOf } from "./summary.ts";
 import { usageParts } from "./summary-parts.ts";
 import type { Summary } from "./summary-types.ts";
 
@@ -116,6 +116,17 @@ test("rates come from two looks: at once for a pod that was never seen, over the
   const rate = later.pods?.[0]?.containers[0]?.cpu?.usageNanoCores ?? 0;
   // Five seconds of work since the look before, which was ten seconds and a bit ago.
   assert.ok(rate > 0.4e9 && rate <= 0.5e9, String(rate));
+});
+
+test("who reckons rates by itself gets the counters of this moment, however short the last look is ago", async () => {
+  await using node = new MadeUpNode();
+  const { pathOf } = node.addPod("web");
+  const counted = async (read: typeof summaryOf) =>
+    (await read(node.statistics, never)).pods?.[0]?.containers[0]?.cpu?.usageCoreNanoSeconds;
+  await take(node, shortSummaryOf);
+  node.use(pathOf("main"), { cpuSeconds: 15, memoryBytes: 1, inactiveFileBytes: 0 });
+  assert.notEqual(await counted(shortSummaryOf), 15e9, "that one is some seconds old");
+  assert.equal(await counted(presentSummaryOf), 15e9);
 });
 
 test("only_cpu_and_memory leaves out all else and asks the runtime nothing", async () => {

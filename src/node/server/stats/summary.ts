@@ -43,7 +43,15 @@ export async function summaryOf(statistics: NodeStatistics, signal: AbortSignal)
 
 /** The same with processor, memory and swap alone. */
 export async function shortSummaryOf(statistics: NodeStatistics, signal: AbortSignal): Promise<Summary> {
-  const figures = await statistics.figuresWithRates(signal);
+  return shortSummary(statistics, await statistics.figuresWithRates(signal));
+}
+
+/** The short one with the counters of this moment; whoever asks twice reckons rates by itself. */
+export async function presentSummaryOf(statistics: NodeStatistics, signal: AbortSignal): Promise<Summary> {
+  return shortSummary(statistics, await statistics.figuresNow(signal));
+}
+
+function shortSummary(statistics: NodeStatistics, figures: NodeFigures): Summary {
   const { node, pods } = figures;
   const { settings, cgroups } = statistics.ports;
   return {

@@ -1,5 +1,6 @@
 import { KeyObject, randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
+import { loadedPart } from "../../../ground/base/index.ts";
 
 export interface SelfSignedFiles {
   /** The leaf, then its authority. */
@@ -14,8 +15,8 @@ const yearMs = 365 * 24 * hourMs;
 /** A serving certificate by an authority that exists for it alone: for those who don't check whom they speak to. */
 export async function makeSelfSigned(host: string, nowMs: number): Promise<SelfSignedFiles> {
   // The library is large and needed once in the life of a node.
-  await import("reflect-metadata");
-  const x509 = await import("@peculiar/x509");
+  await loadedPart(import("reflect-metadata"));
+  const x509 = await loadedPart(import("@peculiar/x509"));
   const [authorityKeys, keys] = await Promise.all([generateKeys(), generateKeys()]);
   const seconds = Math.floor(nowMs / 1000);
   const validity = { notBefore: new Date(nowMs - hourMs), notAfter: new Date(nowMs + yearMs) };

@@ -1,0 +1,100 @@
+import { type FileHandle, mkdir, open, readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { ifThere, isMissing } from "../../../ground/base/index.ts";
+import { type LastWritten, lastWritten } from "./log-form.ts";
+import { wholeLinesAtEnd } from "./tail.ts";
+
+interface LogFile {
+  readonly handle: FileHandle;
+  /** Up to the end of the last line that is whole. */
+  size: number;
+}
+
+const tailBytes = 1024 * 1024;
+const longestTailBytes = 64 * tailBytes;
+
+/** The log that the kubelet reads and rotates. What was written last stands in it, so nothing else has to be remembered. */
+export class CriLog implements AsyncDisposable {
+  readonly #path: string;
+  #file: LogFile | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Opens it for more; resolves with what is there already. A line that a crash cut off is taken away. */
+  async open(): Promise<LastWritten | undefined> {
+    const handle = await openToAppend(this.#path);
+    const old = this.#file;
+    this.#file = { handle, size: 0 };
+    // One that was opened before, in an attempt that failed later on.
+    await old?.handle.close();
+    const { last, end } = await endOf(handle);
+    const { size } = await handle.stat();
+    if (end < size) await handle.truncate(end);
+    this.#file.size = end;
+    return last ?? (await this.#lastOfRotated());
+  }
+
+  /** All of it or nothing: what was cut off by a full disk is taken back. */
+  async write(text: string): Promise<void> {
+    // Another one may be opened meanwhile.
+    const file = this.#file;
+    if (file === undefined) throw new Error("the log is not open");
+    const bytes = Buffer.from(text);
+    try {
+      await file.handle.appendFile(bytes);
+      file.size += bytes.length;
+    } catch (error) {
+      await file.handle.truncate(file.size).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Goes on in a new file: the old one was renamed by whoever rotates. */
+  async reopen(): Promise<void> {
+    const handle = await openToAppend(this.#path);
+    const old = this.#file;
+    this.#file = { handle, size: (await handle.stat()).size };
+    await old?.handle.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.handle.close();
+  }
+
+  /** Just after a rotation the new file is empty, and what was last is in the newest of the old ones. */
+  async #lastOfRotated(): Promise<LastWritten | undefined> {
+    const prefix = `${basename(this.#path)}.`;
+    const names = await ifThere(readdir(dirname(this.#path)), []);
+    const newest = names
+      .filter((name) => name.startsWith(prefix) && !/\.(gz|tmp)$/.test(name))
+      .sort()
+      .at(-1);
+    if (newest === undefined) return undefined;
+    await using file = await open(join(dirname(this.#path), newest), "r");
+    return (await endOf(file)).last;
+  }
+}
+
+/** Parts of a line that is longer than what was read have to be counted all, so more is read. */
+async function endOf(file: FileHandle): Promise<{ last: LastWritten | undefined; end: number }> {
+  for (let bytes = tailBytes; ; bytes *= 4) {
+    const { lines, end } = await wholeLinesAtEnd(file, bytes);
+    const last = lastWritten(lines);
+    const isAllOfIt = end <= bytes || bytes >= longestTailBytes;
+    if (last === undefined || last.count < lines.length || isAllOfIt) return { last, end };
+  }
+}
+
+async function openToAppend(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "a+", 0o640);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    return await open(path, "a+", 0o640);
+  }
+}

@@ -1,0 +1,187 @@
+// What the checks say of an agent that is not in order: its way to the API server, certificates, configuration.
+import {
+  agent,
+  answer,
+  api,
+  but,
+  dayMs,
+  same,
+  standAlone,
+  testChecks,
+} from "../../../../test/support/doctor-checks.ts";
+import { certificate, labNow } from "../../../../test/support/doctor-lab.ts";
+
+testChecks([
+  ["a kubeconfig that is no YAML", "api.kubeconfig", "fail", /not valid YAML/, api({ unusable: "not valid YAML" })],
+  ["an unknown name", "api.names", "fail", /ENOTFOUND/, api({ names: { ok: false, problem: "ENOTFOUND" } })],
+  ["nobody there", "api.tcp", "fail", /ECONNREFUSED/, api({ tcp: { ok: false, problem: "ECONNREFUSED" } })],
+  [
+    "an unknown authority",
+    "api.tls",
+    "fail",
+    /self-signed/,
+    api({ tls: { ok: false, problem: "self-signed certificate" } }),
+  ],
+  [
+    "credentials by a program",
+    "api.credentials",
+    "unknown",
+    /program/,
+    api({ answer: undefined, notTried: "a program" }),
+  ],
+  ["refused credentials", "api.credentials", "fail", /401/, answer({ status: 401 })],
+  ["no Node yet", "api.credentials", "warn", /not there/, answer({ status: 404 })],
+  [
+    "a right that is missing",
+    "api.rights",
+    "fail",
+    /may not watch pods/,
+    answer({ rights: [{ what: "watch pods", allowed: false }] }),
+  ],
+  ["an API server that is older", "api.version", "warn", /which is newer/, answer({ version: "v1.33.4" })],
+  ["an API server that is far newer", "api.version", "warn", /too old/, answer({ version: "v1.38.0" })],
+  ["alone in its cluster", "api.machine-id", "pass", /none of 3 other nodes/],
+  [
+    "a machine that was copied",
+    "api.machine-id",
+    "fail",
+    /^node-2, node-3 have it too \(2 of 50 other nodes, and there are more\)$/,
+    same({ state: "asked", looked: 50, isAll: false, names: ["node-2", "node-3"] }),
+  ],
+  [
+    "credentials that see one node only",
+    "api.machine-id",
+    "n/a",
+    /may not list nodes; to ask as an administrator/,
+    same({ state: "forbidden", kubeconfig: "/etc/kubernetes/kubelet.conf" }),
+  ],
+  ["nodes that nobody tells of", "api.machine-id", "unknown", /503/, same({ state: "unanswered", problem: "503" })],
+  ["stand-alone", "api.machine-id", "n/a", /stand-alone/, undefined, standAlone],
+  ["stand-alone", "api.tcp", "n/a", /stand-alone/, undefined, standAlone],
+  [
+    "a client certificate that has ended",
+    "certificates.dates",
+    "fail",
+    /has ended 2 days ago/,
+    () => ({ certificates: [certificate("client", "/c.pem", { notAfter: labNow - 2 * dayMs })] }),
+  ],
+  [
+    "a key of another pair",
+    "certificates.keys",
+    "fail",
+    /another certificate/,
+    () => ({ certificates: [certificate("client", "/c.pem", { key: "other" })] }),
+  ],
+  [
+    "a key for all",
+    "certificates.modes",
+    "fail",
+    /\/c\.pem is 644/,
+    () => ({ certificates: [certificate("client", "/c.pem", { keyMode: 0o644 })] }),
+  ],
+  [
+    "a renewal that fails",
+    "certificates.rotation",
+    "warn",
+    /client: 4 attempts/,
+    agent({ certificates: { client: { failures: 4 } } }),
+  ],
+  [
+    "a lease that is not renewed",
+    "agent.heartbeat",
+    "fail",
+    /last renewed/,
+    agent({
+      health: [
+        {
+          name: "lease",
+          health: { state: "waiting", reason: "the node's lease was last renewed 47s ago" },
+          sinceMs: 9,
+        },
+      ],
+    }),
+  ],
+  [
+    "a part that failed",
+    "agent.health",
+    "fail",
+    /log: logging blocked/,
+    agent({ health: [{ name: "log", health: { state: "failed", reason: "logging blocked" }, sinceMs: 9 }] }),
+  ],
+  [
+    "a watch that is deaf",
+    "agent.watches",
+    "warn",
+    /pods: connection refused/,
+    agent({ watches: [{ of: "pods", hasSynced: true, problem: "connection refused" }] }),
+  ],
+  [
+    "two agents in one directory",
+    "agents.one",
+    "fail",
+    /kubelet \(pid 2/,
+    () => ({
+      processes: [
+        { pid: 1, program: "nodelet", args: [] },
+        { pid: 2, program: "kubelet", args: [] },
+      ],
+    }),
+  ],
+  [
+    "k3s beside it",
+    "agents.one",
+    "warn",
+    /k3s \(pid 3/,
+    () => ({
+      processes: [
+        { pid: 1, program: "nodelet", args: [] },
+        { pid: 3, program: "k3s", args: ["server"] },
+      ],
+    }),
+  ],
+  [
+    "mounts of an agent that is gone",
+    "agents.leftovers",
+    "warn",
+    /below \/old volumes of pods are mounted/,
+    but("disk", { otherRoots: ["/old"] }),
+  ],
+  [
+    "mounts that may be those of a machine within this one",
+    "agents.leftovers",
+    "manual",
+    /below \/old/,
+    (facts) => ({
+      ...but("disk", { otherRoots: ["/old"] })(facts),
+      processes: [{ pid: 9, program: "kubelet", args: [], isElsewhere: true }],
+    }),
+  ],
+  ["cAdvisor", "agents.cadvisor", "warn", /pid 9/, () => ({ processes: [{ pid: 9, program: "cadvisor", args: [] }] })],
+  [
+    "files that have changed",
+    "config.drift",
+    "warn",
+    /maxPods runs as 110, files say 50/,
+    but("config", {
+      drift: {
+        state: "different",
+        settings: [{ name: "maxPods", running: 110, next: 50, origin: { from: "flag", flag: "max-pods" } }],
+      },
+    }),
+  ],
+  [
+    "files that would not start",
+    "config.drift",
+    "fail",
+    /would not start again/,
+    but("config", { drift: { state: "invalid", problem: "x" } }),
+  ],
+  [
+    "a setting without effect",
+    "config.unheeded",
+    "warn",
+    /housekeeping-interval/,
+    undefined,
+    { argv: ["--housekeeping-interval=3s"] },
+  ],
+]);

@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { type Clock, hasCode, savePrivateFile } from "../../ground/base/index.ts";
 import type { ApiAccess } from "./api-process.ts";
 import type { CommandIo } from "./io.ts";
-import { LocalClient } from "./local-client.ts";
+import { AgentCutError, LocalClient } from "./local-client.ts";
 import {
+  hostPort,
   identify,
   isRunning,
+  type Loopback,
   lastLines,
+  loopbackOf,
   type MachineLayout,
   type ProcessIdentity,
   spawnDetached,
@@ -18,6 +21,9 @@ import { usablePort } from "./ports.ts";
 /** An agent answers within a second or two; on a machine that swaps it may take this long. */
 const patienceMs = 120_000;
 
+/** Where cAdvisor's page was in older kubelets. */
+export const dashboardPort = 4194;
+
 /** The agent ended although nobody asked it to; the message has the end of its log. */
 export class AgentEndedError extends Error {
   override readonly name = "AgentEndedError";
@@ -26,6 +32,8 @@ export class AgentEndedError extends Error {
 export interface AgentSettings {
   readonly manifests: string;
   readonly runtimeEndpoint: string;
+  /** For an agent that brings its own runtime. */
+  readonly flags?: readonly string[];
   /** Present when the machine has an API server. */
   readonly api?: ApiAccess;
 }
@@ -42,11 +50,13 @@ export async function startAgent(
   { home, env: own, clock, signal }: Pick<CommandIo, "home" | "env" | "clock" | "signal">,
 ): Promise<ProcessIdentity> {
   await mkdir(layout.agentRoot, { recursive: true, mode: 0o750 });
-  const ports = { api: await usablePort(10250), health: await usablePort(10248) };
+  const host = loopbackOf();
+  const ports = { host, api: await usablePort(host, 10250), health: await usablePort(host, 10248) };
   const config = agentConfig(layout, settings, ports);
   await savePrivateFile(layout.agentConfig, `${JSON.stringify(config, undefined, 2)}\n`);
   const log = await open(layout.agentLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
-  const args = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`];
+  const args = [`--config=${layout.agentConfig}`, `--root-dir=${layout.agentRoot}`, ...(settings.flags ?? [])];
+  args.push(`--dashboard-address=${hostPort(host, await usablePort(host, dashboardPort))}`);
   if (settings.api !== undefined) args.push(`--kubeconfig=${settings.api.kubeconfig}`);
   // The machine is its owner's: nothing of it is changed that `down` could not undo.
   const env = { ...own, NODELET_HOST_SETTINGS: "leave" };
@@ -107,7 +117,7 @@ export async function configuredSettings(
 export function agentConfig(
   layout: MachineLayout,
   settings: AgentSettings,
-  ports: { readonly api: number; readonly health: number },
+  ports: { readonly host: Loopback; readonly api: number; readonly health: number },
 ): object {
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
@@ -117,12 +127,14 @@ export function agentConfig(
     podLogsDir: layout.podLogsDir,
     cgroupRoot: layout.cgroupRoot,
     cgroupDriver: "cgroupfs",
-    address: "127.0.0.1",
+    address: ports.host,
     port: ports.api,
-    healthzBindAddress: "127.0.0.1",
+    healthzBindAddress: ports.host,
     healthzPort: ports.health,
     ...accessRules(settings.api),
     failSwapOn: false,
+    // There is no controller that would attach volumes.
+    enableControllerAttachDetach: false,
     // Our images cannot be pulled again, and a person's disk may well be nearly full.
     imageGCHighThresholdPercent: 100,
     evictionHard: { "memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
@@ -140,5 +152,5 @@ export function accessRules(api: ApiAccess | undefined): object {
 }
 
 function isNotListening(error: unknown): boolean {
-  return hasCode(error, "ENOENT", "ECONNREFUSED", "ECONNRESET");
+  return error instanceof AgentCutError || hasCode(error, "ENOENT", "ECONNREFUSED");
 }

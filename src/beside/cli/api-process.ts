@@ -3,7 +3,16 @@ import { mkdir, open, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { type Clock, isThere } from "../../ground/base/index.ts";
-import { isRunning, lastLines, type MachineLayout, processOf, spawnDetached, stopProcess } from "./machine/index.ts";
+import {
+  hostPort,
+  isRunning,
+  lastLines,
+  loopbackOf,
+  type MachineLayout,
+  processOf,
+  spawnDetached,
+  stopProcess,
+} from "./machine/index.ts";
 import { usablePort } from "./ports.ts";
 
 /** What the agent needs to know of the local API server. */
@@ -54,12 +63,13 @@ async function launch(layout: MachineLayout, nodeName: string, home: string, clo
   // Without its keeper it would not come back; and it holds the store, which has room for one.
   await stopApi(layout, clock);
   await mkdir(layout.apiDir, { recursive: true, mode: 0o700 });
-  const port = await usablePort((await lastPort(layout)) ?? preferredPort);
+  const host = loopbackOf();
+  const port = await usablePort(host, (await lastPort(layout)) ?? preferredPort);
   const log = await open(layout.apiLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
   const server = [
     `--dir=${layout.apiDir}`,
-    `--listen=127.0.0.1:${port}`,
-    "--kubelet-host=127.0.0.1",
+    `--listen=${hostPort(host, port)}`,
+    `--kubelet-host=${host}`,
     `--node=${nodeName}`,
   ];
   const program = join(home, "bin", "nodelet");

@@ -1,18 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { recordIo } from "../../../test/support/command-io.ts";
 import { memoryIo } from "../../../test/support/config-io.ts";
 import { configOf, fileHeader } from "../../../test/support/load-config.ts";
 import { loadConfig } from "../../ground/config/index.ts";
-import { describeUnheeded, runConfigCommand } from "./config-command.ts";
+import { configCommandOn, describeUnheeded } from "./config-command.ts";
 import { versionCommand } from "./version-command.ts";
-
-class Sink {
-  text = "";
-  write(text: string): void {
-    this.text += text;
-  }
-}
 
 interface Outcome {
   readonly code: number;
@@ -21,9 +15,9 @@ interface Outcome {
 }
 
 async function run(args: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<Outcome> {
-  const io = { stdout: new Sink(), stderr: new Sink() };
-  const code = await runConfigCommand(args, io, memoryIo(files));
-  return { code, out: io.stdout.text, err: io.stderr.text };
+  const { io, stdout, stderr } = recordIo("/");
+  const code = await configCommandOn(memoryIo(files))(args, io);
+  return { code, out: stdout(), err: stderr() };
 }
 
 const files = {
@@ -51,15 +45,17 @@ test("the effective configuration, with the origin of every value", async () => 
   const { code, out, err } = await run(argv, files);
   assert.equal(code, 0);
   for (const line of [
-    "maxPods: 20  # file /etc/kubelet.yaml:3",
-    'clusterDNS: ["10.0.0.10"]  # file /etc/kubelet.yaml:4',
-    "evictionHard:  # file /etc/kubelet.yaml:5",
+    "maxPods: 20  # file /etc/kubelet.yaml:3; changes with a restart",
+    'clusterDNS: ["10.0.0.10"]  # file /etc/kubelet.yaml:4; changes with a restart',
+    "evictionHard:  # file /etc/kubelet.yaml:5; changes with a restart",
     '  memory.available: "1Gi"  # file /etc/kubelet.yaml:5',
     '  nodefs.available: "5%"  # drop-in 1 /etc/conf.d/10.conf:4',
     '  cpu: "1"  # flag --kube-reserved',
-    "port: 10250  # default",
-    "# maxParallelImagePulls is not set  # default",
-    '    cacheTTL: "2m0s"  # default',
+    "port: 10250  # default; changes with a restart",
+    "imageGCHighThresholdPercent: 85  # default; changes at once",
+    'cgroupRoot: ""  # default; fixed while the agent runs',
+    "# maxParallelImagePulls is not set  # default; changes with a restart",
+    '    cacheTTL: "2m0s"  # default; changes with a restart',
     "# --kubeconfig=/k  # flag --kubeconfig",
     "# --root-dir=/var/lib/kubelet  # default",
   ]) {
@@ -72,7 +68,7 @@ test("what is given but has no effect is listed, apart from what is only a defau
   const { out } = await run(argv, files);
   const never = "#   hairpinMode (file /etc/kubelet.yaml:6)\n#   --boot-id-file (flag --boot-id-file)\n";
   assert.ok(out.endsWith(`# Without effect, as in the kubelet:\n${never}`));
-  const setting = { value: 1, keyOrigins: {} } as const;
+  const setting = { value: 1, default: undefined, keyOrigins: {}, whenChanged: undefined } as const;
   const given = { from: "flag", flag: "x" } as const;
   assert.equal(
     describeUnheeded([
@@ -84,10 +80,11 @@ test("what is given but has no effect is listed, apart from what is only a defau
   );
 });
 
-test("headers may be secrets and are masked", async () => {
-  const { out } = await run(argv, files);
+test("headers may be secrets, addresses may hold passwords: they are masked", async () => {
+  const { out } = await run([...argv, "--manifest-url=https://me:hunter2@pods.example/list"], files);
   assert.ok(out.includes('Authorization: ["<masked>"]'));
-  assert.ok(!out.includes("Bearer"));
+  assert.ok(out.includes('staticPodURL: "https://<masked>@pods.example/list"'), out);
+  assert.ok(!out.includes("Bearer") && !out.includes("hunter2"));
 });
 
 test("what is printed can be read again and comes to the same", async () => {
@@ -128,6 +125,12 @@ test("problems are all told, with exit code 1", async () => {
   );
 });
 
+test("a misspelt command below this one is told what may have been meant", async () => {
+  const { code, out, err } = await run(["tri", "file.yaml"]);
+  assert.deepEqual([code, out], [1, ""]);
+  assert.match(err, /^nodelet: unknown command config tri; did you mean "nodelet config try"\?\n/);
+});
+
 test("--check prints no configuration, warnings and what has no effect on stderr, exit code 0", async () => {
   const { code, out, err } = await run(["--check", ...argv], files);
   assert.deepEqual([code, out], [0, "The configuration is valid.\n"]);
@@ -140,10 +143,22 @@ test("--help explains the command, --version prints the version", async () => {
   assert.match((await run(["--version"])).out, /^Kubernetes v1\.34\./);
 });
 
+test("-o json: every setting with its origin, for programs", async () => {
+  for (const wish of [["-o", "json"], ["--output=json"], ["--json"]]) {
+    const { code, out } = await run([...argv, ...wish], files);
+    assert.equal(code, 0);
+    const { apiVersion, kind, settings } = JSON.parse(out);
+    assert.deepEqual([apiVersion, kind], ["nodelet.dev/v1", "Config"]);
+    const maxPods = settings.find(({ name }: { name: string }) => name === "maxPods");
+    assert.deepEqual(maxPods, { name: "maxPods", value: 20, origin: "file /etc/kubelet.yaml:3", effect: "yes" });
+    assert.doesNotMatch(out, /Bearer/);
+  }
+});
+
 test("nodelet version", async () => {
-  const stdout = new Sink();
-  assert.equal(await versionCommand([], { stdout }), 0);
+  const { io, stdout } = recordIo("/");
+  assert.equal(await versionCommand([], io), 0);
   const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
   assert.ok(typeof manifest === "object" && manifest !== null && "version" in manifest);
-  assert.equal(stdout.text, `nodelet ${manifest.version}\nKubernetes v1.34.11 (the kubelet it replaces)\n`);
+  assert.equal(stdout(), `nodelet ${manifest.version}\nKubernetes v1.34.11 (the kubelet it replaces)\n`);
 });

@@ -1,4 +1,5 @@
 import {
+  type AgentConfig,
   type ConfigIo,
   type ConfigWarning,
   describeConfigProblem,
@@ -11,48 +12,59 @@ import {
   loadConfig,
   systemIo,
 } from "../../ground/config/index.ts";
+import { printAnswer, type WantedOutput } from "./answer.ts";
 import { configYaml } from "./config-yaml.ts";
+import { defineCommand } from "./define-command.ts";
+import { unknownCommand } from "./help-command.ts";
+import { commandHelp } from "./help-text.ts";
 import type { Command, CommandIo } from "./io.ts";
+import { configDescription } from "./table/nodelet-commands.ts";
 
-const usage = `usage: nodelet config [--check] [flags of the agent...]
-Shows the configuration that the agent would start with, as YAML, and where each value comes from.
-  --check   only check it: say every problem, exit with 0 when there is none and with 1 otherwise
-Give the flags the agent gets, such as --config=/etc/kubernetes/kubelet.yaml. "nodelet --help" lists them.
-`;
-
-export const configCommand: Command = (args, io) => runConfigCommand(args, io, systemIo(io.cwd));
+export const configCommand: Command = (words, io) => configCommandOn(systemIo(io.cwd))(words, io);
 
 /** The command on a given machine. */
-export async function runConfigCommand(
-  args: readonly string[],
-  io: Pick<CommandIo, "stdout" | "stderr">,
-  machine: ConfigIo,
-): Promise<number> {
-  const argv = args.filter((arg) => arg !== "--check");
-  const result = await loadConfig(argv, machine);
-  switch (result.kind) {
-    case "help":
-      io.stdout.write(usage);
-      return 0;
-    case "version":
-      io.stdout.write(result.text);
-      return 0;
-    case "invalid":
-      io.stderr.write(describeInvalid(result));
-      return 1;
-    case "config": {
-      io.stderr.write(describeWarnings(result.config.warnings));
-      const fields = effectiveFields(result.config);
-      const flags = effectiveFlags(result.config);
-      const unheeded = describeUnheeded([...fields, ...flags]) + (await describeOffHere(fields, machine));
-      if (args.length === argv.length) io.stdout.write(configYaml(fields, flags) + unheeded);
-      else {
-        io.stderr.write(unheeded);
-        io.stdout.write("The configuration is valid.\n");
-      }
-      return 0;
+export function configCommandOn(machine: ConfigIo): Command {
+  return defineCommand(configDescription, async ({ options, rest }, io) => {
+    const [first = ""] = rest;
+    // Flags may follow, words never: one that stands there was to be a command below this one.
+    if (/^[^-]/.test(first)) return unknownCommand(`config ${first}`, io);
+    const result = await loadConfig(rest, machine);
+    switch (result.kind) {
+      case "help":
+        io.stdout.write(commandHelp(configDescription));
+        return 0;
+      case "version":
+        io.stdout.write(result.text);
+        return 0;
+      case "invalid":
+        io.stderr.write(describeInvalid(result));
+        return 1;
+      case "config":
+        await showConfig(result.config, options, io, machine);
+        return 0;
     }
-  }
+  });
+}
+
+async function showConfig(
+  config: AgentConfig,
+  options: WantedOutput & { readonly check: boolean },
+  io: CommandIo,
+  machine: ConfigIo,
+): Promise<void> {
+  io.stderr.write(describeWarnings(config.warnings));
+  const fields = effectiveFields(config);
+  const flags = effectiveFlags(config);
+  const unheeded = describeUnheeded([...fields, ...flags]) + (await describeOffHere(fields, machine));
+  if (options.check) io.stderr.write(unheeded);
+  const answer = options.check ? { valid: true } : { settings: fields.map(shown), flags: flags.map(shown) };
+  printAnswer(io, options, options.check ? "ConfigCheck" : "Config", answer, () =>
+    options.check ? "The configuration is valid.\n" : configYaml(fields, flags) + unheeded,
+  );
+}
+
+function shown({ name, value, origin, effect }: EffectiveSetting): object {
+  return { name, value, origin: describeOrigin(origin), effect };
 }
 
 function describeInvalid({ step, problems, warnings }: InvalidConfig): string {

@@ -23,15 +23,24 @@ export function configYaml(fields: readonly EffectiveSetting[], flags: readonly 
   return `${lines.join("\n")}\n`;
 }
 
-function settingLines({ name, value, origin, keyOrigins }: EffectiveSetting, key: string, depth: number): string[] {
-  if (value === undefined) return [`# ${name} is not set  # ${describeOrigin(origin)}`];
+function settingLines(setting: EffectiveSetting, key: string, depth: number): string[] {
+  const { name, value, origin, keyOrigins } = setting;
+  const change = changeWords(setting);
+  if (value === undefined) return [`# ${name} is not set  # ${describeOrigin(origin)}${change}`];
   const entries = Object.entries(keyOrigins);
-  if (entries.length === 0) return [line(depth, key, value, origin)];
+  if (entries.length === 0) return [`${line(depth, key, value, origin)}${change}`];
   const map = value as Readonly<Record<string, unknown>>;
   return [
-    `${indent(depth)}${key}:  # ${describeOrigin(origin)}`,
+    `${indent(depth)}${key}:  # ${describeOrigin(origin)}${change}`,
     ...entries.map(([entry, entryOrigin]) => line(depth + 1, scalar(entry), map[entry], entryOrigin)),
   ];
+}
+
+/** When a change of the setting in the files is in effect. */
+function changeWords({ whenChanged, effect }: EffectiveSetting): string {
+  if (whenChanged === undefined || effect !== "yes") return "";
+  if (typeof whenChanged === "object") return "; fixed while the agent runs";
+  return whenChanged === "at once" ? "; changes at once" : "; changes with a restart";
 }
 
 function line(depth: number, key: string, value: unknown, origin: Origin): string {

@@ -1,4 +1,5 @@
-import { pathFrom, readOptions, reportingErrors } from "./command.ts";
+import { printAnswer, type WantedOutput } from "./answer.ts";
+import { defineCommand } from "./define-command.ts";
 import {
   type CollectionAnswer,
   collectionText,
@@ -7,94 +8,47 @@ import {
   type EvictionAnswer,
   evictionText,
 } from "./dry-run-text.ts";
-import { type Command, UsageError } from "./io.ts";
-import { askAgent, rootDirUsage } from "./running-agent.ts";
+import type { CommandIo } from "./io.ts";
+import { askAgent } from "./running-agent.ts";
+import { drainDescription, evictDescription, gcDescription } from "./table/node-commands.ts";
 
 /** Which pods would be evicted, in which order and why. */
-export const evictCommand: Command = dryRunCommand<EvictionAnswer>({
-  name: "evict",
-  purpose: "Says which pods the node would evict, in which order and why. The node decides by itself when to do so.",
-  options: [
-    {
-      name: "signal",
-      words: "SIGNAL=AMOUNT",
-      means: "what if so much were available, such as memory.available=400Mi; may be given several times",
-    },
-  ],
-  render: evictionText,
-});
+export const evictCommand = defineCommand(evictDescription, ({ options }, io) =>
+  dryRun<EvictionAnswer>("evict", options, { signal: options.signal }, evictionText, io),
+);
 
 /** Which images, dead containers, logs and directories of pods would be removed. */
-export const gcCommand: Command = dryRunCommand<CollectionAnswer>({
-  name: "gc",
-  purpose:
-    "Says what the node would remove that nobody uses, and who keeps the other images. Without a part: all parts.",
-  options: [
-    { name: "images", words: "", means: "images" },
-    { name: "containers", words: "", means: "dead containers and sandboxes" },
-    { name: "logs", words: "", means: "logs of pods that are gone" },
-    { name: "pods", words: "", means: "directories of pods that are gone" },
-    { name: "all", words: "", means: "as under disk pressure: everything that nobody uses" },
-  ],
-  render: collectionText,
+export const gcCommand = defineCommand(gcDescription, ({ options }, io) => {
+  const { images, containers, logs, pods, all } = options;
+  return dryRun<CollectionAnswer>("gc", options, { images, containers, logs, pods, all }, collectionText, io);
 });
 
 /** What emptying the node would do. */
-export const drainCommand: Command = dryRunCommand<DrainAnswer>({
-  name: "drain",
-  purpose: "Says what emptying this node would do. To do it: kubectl drain.",
-  options: [{ name: "timeout", words: "DURATION", means: "which pods may take longer than this, such as 5m" }],
-  render: drainText,
-});
+export const drainCommand = defineCommand(drainDescription, ({ options }, io) =>
+  dryRun<DrainAnswer>("drain", options, { timeout: options.timeout }, drainText, io),
+);
 
-interface DryRunDescription<Answer> {
-  readonly name: string;
-  readonly purpose: string;
-  /** `words` is what it takes; empty: nothing. */
-  readonly options: readonly { readonly name: string; readonly words: string; readonly means: string }[];
-  readonly render: (answer: Answer, now: number) => string;
+interface DryRunOptions extends WantedOutput {
+  readonly "root-dir": string | undefined;
 }
 
-function dryRunCommand<Answer>({ name, purpose, options, render }: DryRunDescription<Answer>): Command {
-  const shown = options.map(({ name: option, words, means }) => ({
-    words: `--${option}${words === "" ? "" : ` ${words}`}`,
-    means,
-  }));
-  const usage = `usage: nodelet ${name} --dry-run ${shown.map(({ words }) => `[${words}]`).join(" ")} [--json] [--root-dir DIR]
-${purpose}
-${shown.map(({ words, means }) => `  ${words.padEnd(16)} ${means}`).join("\n")}
-  --json           the answer as the agent gives it
-${rootDirUsage}`;
-  return (args, io) =>
-    reportingErrors(name, usage, io, async () => {
-      const values: Readonly<Record<string, unknown>> = readOptions(args, {
-        "dry-run": { type: "boolean" },
-        json: { type: "boolean" },
-        "root-dir": { type: "string" },
-        help: { type: "boolean", short: "h" },
-        ...Object.fromEntries(
-          options.map(({ name: option, words }) => [
-            option,
-            words === "" ? ({ type: "boolean" } as const) : ({ type: "string", multiple: true } as const),
-          ]),
-        ),
-      });
-      if (values["help"] === true) {
-        io.stdout.write(usage);
-        return 0;
-      }
-      if (values["dry-run"] !== true)
-        throw new UsageError("only with --dry-run: what really happens, the node decides");
-      const question = new URLSearchParams();
-      for (const { name: option } of options) {
-        for (const said of [values[option] ?? []].flat()) question.append(option, String(said));
-      }
-      const given = values["root-dir"];
-      const rootDir = typeof given === "string" ? pathFrom(io, given) : undefined;
-      const answer = await askAgent(rootDir, (agent) => agent.dryRun<Answer>(name, question, io.signal));
-      io.stdout.write(
-        values["json"] === true ? `${JSON.stringify(answer, undefined, 2)}\n` : render(answer, io.clock.now()),
-      );
-      return 0;
-    });
+/** What programs are told the answer is. */
+const dryRunKinds = { evict: "EvictionPlan", gc: "CollectionPlan", drain: "DrainPlan" } as const;
+
+type Asked = string | readonly string[] | boolean | undefined;
+
+async function dryRun<Answer extends object>(
+  name: keyof typeof dryRunKinds,
+  options: DryRunOptions,
+  asked: Readonly<Record<string, Asked>>,
+  render: (answer: Answer, now: number) => string,
+  io: CommandIo,
+): Promise<number> {
+  const question = new URLSearchParams();
+  for (const [option, said] of Object.entries(asked)) {
+    for (const each of [said ?? []].flat()) if (each !== false) question.append(option, String(each));
+  }
+  const answer = await askAgent(io, options, (agent) => agent.dryRun<Answer>(name, question, io.signal));
+  printAnswer(io, options, dryRunKinds[name], answer, () => render(answer, io.clock.now()));
+  return 0;
 }

@@ -6,6 +6,8 @@ export interface CommandIo {
   readonly stderr: TextSink;
   /** True when a person watches stdout, so that lines may be drawn over. */
   readonly isTTY: boolean;
+  /** Opened by who needs it. */
+  readonly input: () => UserInput;
   /** Size of the terminal at this moment. */
   readonly terminal: () => { readonly columns: number; readonly rows: number };
   /** Aborted when the user wants the command to end (Ctrl-C). */
@@ -19,7 +21,24 @@ export interface CommandIo {
 }
 
 export interface TextSink {
-  write(text: string): unknown;
+  /** `done` is called when the reader can take more. */
+  write(text: string | Uint8Array, done?: () => void): unknown;
+}
+
+/** Resolves when the reader can take more, so that a slow one is not overrun. */
+export function writeThrough(sink: TextSink, text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => void sink.write(text, () => resolve()));
+}
+
+/** What the user types, or pipes in. */
+export interface UserInput {
+  readonly isTTY: boolean;
+  /** Raw: keys go to the command in the container, Ctrl-C among them. */
+  setRaw(raw: boolean): void;
+  /** What comes until it ends. */
+  read(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Calls the listener when the terminal has another size, until the result is called. */
+  onResize(listener: () => void): () => void;
 }
 
 /** A command: its words after the name, and the exit code it comes to. */

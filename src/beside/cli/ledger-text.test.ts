@@ -46,6 +46,14 @@ test("why: says what is going on when nothing blocks", async () => {
   assert.match(whyText({ pod, ledger: view, now: clock.now() }), /at work on: start main for 3s/);
 });
 
+test("why: what a pod calls its image begins no line", async () => {
+  const { clock, ledger } = await timeline();
+  ledger.begin("u1", "pull", "busybox\nwaiting for: nothing");
+  const text = whyText({ pod, ledger: ledger.read("u1") ?? assert.fail(), now: clock.now() });
+  assert.match(text, /at work on: pull busybox\^Jwaiting for: nothing/);
+  assert.doesNotMatch(text, /^waiting for/m);
+});
+
 test("blame: shares of the start-up time, with what went on side by side", async () => {
   const { clock, ledger } = await timeline();
   const create = ledger.begin("u1", "create", "main");
@@ -62,6 +70,32 @@ test("blame: shares of the start-up time, with what went on side by side", async
   assert.match(text, /containers \(runtime\) +50ms +20 %/);
   assert.match(text, /agent and waiting +5ms +2 %/);
   assert.match(text, /\(100ms of this went on side by side\)/);
+});
+
+test("tries that fail alike are one line with a count, beside those of others", async () => {
+  const clock = new FakeClock();
+  const ledger = new Ledger<string>(clock);
+  for (let count = 0; count < 300; count++) {
+    for (const image of ["a", "b"]) {
+      const pull = ledger.begin("u", "pull", image);
+      await clock.advance(1_000);
+      pull.fail(count === 0 && image === "b" ? "another reason" : "no such image");
+    }
+  }
+  ledger.begin("u", "pull", "a").end();
+  const view = ledger.read("u");
+  assert.deepEqual(
+    view?.entries.map(({ subject, outcome, repeats }) => [subject, outcome, repeats]),
+    [
+      ["a", "failed", 300],
+      ["b", "failed", undefined],
+      ["b", "failed", 299],
+      ["a", "ok", undefined],
+    ],
+  );
+  const pod = { namespace: "default", name: "web", uid: "u" };
+  const text = whyText({ pod, ledger: view ?? assert.fail(), now: clock.now() });
+  assert.match(text, /pull a {2}failed after 1s \(300 times, last 2s ago\) {2}no such image/);
 });
 
 test("the ledger stays bounded, keeps the beginning, and counts repeats", async () => {

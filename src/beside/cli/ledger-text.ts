@@ -1,4 +1,7 @@
 import { formatDuration, type LedgerEntry, type LedgerView } from "../../ground/base/index.ts";
+import { type PullAnswer, progressText } from "./pull-text.ts";
+import { textTable } from "./text-table.ts";
+import { visibleLine } from "./visible-text.ts";
 
 /** What the agent answers when asked for the ledger of a pod. */
 export interface LedgerAnswer {
@@ -9,12 +12,14 @@ export interface LedgerAnswer {
     readonly phase?: string;
   };
   readonly ledger: LedgerView;
+  /** Of its images; missing in the answer of an older agent. */
+  readonly pulls?: readonly PullAnswer[];
   /** The agent's clock when it answered. */
   readonly now: number;
 }
 
 /** What is this pod waiting for, since when, what was tried, when is the next try. */
-export function whyText({ pod, ledger, now }: LedgerAnswer): string {
+export function whyText({ pod, ledger, pulls = [], now }: LedgerAnswer): string {
   const lines = [`${pod.namespace}/${pod.name} is ${pod.phase ?? "not started"} (uid ${pod.uid})`];
   const { blocker, entries, dropped } = ledger;
   if (blocker === undefined) {
@@ -22,12 +27,17 @@ export function whyText({ pod, ledger, now }: LedgerAnswer): string {
     const doing = running.map((entry) => `${nameOf(entry)} for ${span(now - entry.startedAt)}`);
     lines.push(doing.length === 0 ? "waiting for: nothing" : `at work on: ${doing.join(", ")}`);
   } else {
-    lines.push(`waiting for: ${blocker.reason} since ${span(now - blocker.since)} (${clockTime(blocker.since)})`);
-    lines.push(`             ${blocker.message}`);
+    lines.push(
+      `waiting for: ${visibleLine(blocker.reason)} since ${span(now - blocker.since)} (${clockTime(blocker.since)})`,
+    );
+    lines.push(`             ${visibleLine(blocker.message)}`);
     if (blocker.nextTryAt !== undefined) {
       const ahead = blocker.nextTryAt - now;
       lines.push(`next try:    ${ahead > 0 ? `in ${span(ahead)}` : "now"} (${clockTime(blocker.nextTryAt)})`);
     }
+  }
+  for (const { image, progress } of pulls) {
+    if (progress !== undefined) lines.push(`             ${visibleLine(image)}: ${progressText(progress)}`);
   }
   lines.push("", "what happened:");
   const [first] = entries;
@@ -38,7 +48,7 @@ export function whyText({ pod, ledger, now }: LedgerAnswer): string {
     outcomeOf(entry, now),
     entry.message ?? "",
   ]);
-  lines.push(...table(shown));
+  lines.push(...textTable(shown, "  "));
   if (dropped > 0) lines.push(`(${dropped} more in between are no longer kept)`);
   return `${lines.join("\n")}\n`;
 }
@@ -75,14 +85,19 @@ export function blameText({ pod, ledger, now }: LedgerAnswer): string {
   rows.push(["agent and waiting", span(agentMs), percent(agentMs, total)]);
   const overlap = accounted + agentMs - total;
   const state = until === now ? "so far" : "from first sight to ready containers";
-  const lines = [`${pod.namespace}/${pod.name}: ${span(total)} ${state}`, ...table(rows)];
+  const lines = [`${pod.namespace}/${pod.name}: ${span(total)} ${state}`, ...textTable(rows, "  ")];
   if (overlap > 1) lines.push(`(${span(overlap)} of this went on side by side)`);
   lines.push("", "longest steps:");
   const longest = within
     .filter(({ endedAt }) => endedAt !== undefined)
     .toSorted((a, b) => durationOf(b, now) - durationOf(a, now))
     .slice(0, 5);
-  lines.push(...table(longest.map((entry) => [nameOf(entry), span(durationOf(entry, now)), entry.message ?? ""])));
+  lines.push(
+    ...textTable(
+      longest.map((entry) => [nameOf(entry), span(durationOf(entry, now)), entry.message ?? ""]),
+      "  ",
+    ),
+  );
   return `${lines.join("\n")}\n`;
 }
 
@@ -123,18 +138,21 @@ function durationOf(entry: LedgerEntry, now: number): number {
 }
 
 function nameOf({ step, subject }: LedgerEntry): string {
-  return subject === "" ? step : `${step} ${subject}`;
+  // The subject may be an image as a pod names it.
+  return visibleLine(subject === "" ? step : `${step} ${subject}`);
 }
 
 function outcomeOf(entry: LedgerEntry, now: number): string {
   const took = durationOf(entry, now);
-  const times = entry.repeats === undefined ? "" : ` (${entry.repeats} times)`;
+  const last = entry.lastAt === undefined ? "" : `, last ${span(now - entry.lastAt)} ago`;
+  const times = entry.repeats === undefined ? "" : ` (${entry.repeats} times${last})`;
   if (entry.outcome === "running") return `still at it after ${span(took)}`;
   if (entry.outcome === "failed") return `failed after ${span(took)}${times}`;
   return took === 0 ? times.trim() : `took ${span(took)}${times}`;
 }
 
-function span(ms: number): string {
+/** A time as people say it: rough where it is long. */
+export function span(ms: number): string {
   const rounded = Math.round(ms);
   return formatDuration(rounded >= 10_000 ? Math.round(rounded / 1000) * 1000 : rounded);
 }
@@ -145,18 +163,4 @@ function percent(part: number, whole: number): string {
 
 function clockTime(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23);
-}
-
-function table(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
-  }
-  return rows.map(
-    (row) =>
-      `  ${row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd()}`,
-  );
 }

@@ -9,13 +9,18 @@ import type { PodViewChange } from "../../ground/model/index.ts";
 import { AgentAnswerError, LocalClient } from "./local-client.ts";
 
 const forever = new AbortController().signal;
+const where = { namespace: "a", pod: "b", container: "c" };
 
-async function withAgent(listener: RequestListener, check: (client: LocalClient) => Promise<void>): Promise<void> {
+async function withAgent(
+  listener: RequestListener,
+  check: (client: LocalClient) => Promise<void>,
+  silentMs?: number,
+): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "nodelet-local-"));
   const server = createServer(listener).listen(join(directory, "nodelet.sock"));
   try {
     await once(server, "listening");
-    await check(new LocalClient(join(directory, "nodelet.sock")));
+    await check(new LocalClient(join(directory, "nodelet.sock"), silentMs));
   } finally {
     server.closeAllConnections();
     server.close();
@@ -83,6 +88,48 @@ test("watch: aborting ends it", async () => {
     },
   );
 });
+
+test("a log whose agent ends in the middle says so", async () => {
+  await withAgent(
+    (_request, response) => {
+      response.write("one\n");
+      setImmediate(() => response.destroy());
+    },
+    async (client) => {
+      const log = client.logs(where, new URLSearchParams(), forever);
+      await assert.rejects(async () => {
+        for await (const _ of log);
+      }, /the connection to the agent was cut/);
+    },
+  );
+});
+
+for (const { asked, ask } of [
+  { asked: "a question", ask: (client: LocalClient) => client.pods(forever) },
+  { asked: "a change", ask: (client: LocalClient) => client.post("/rollout/keep", "", forever) },
+  { asked: "a command", ask: (client: LocalClient) => client.exec(where, new URLSearchParams(), forever) },
+]) {
+  test(`an agent that says nothing to ${asked} is given up`, async () => {
+    for (const listener of [() => {}, (_, response) => void response.write("half")] satisfies RequestListener[]) {
+      await withAgent(
+        listener,
+        async (client) => {
+          await assert.rejects(ask(client), /has not answered for 0\.05 s/);
+        },
+        50,
+      );
+    }
+  });
+
+  test(`an agent that ends before its answer to ${asked} is said to have ended`, async () => {
+    await withAgent(
+      ({ socket }) => void socket.destroy(),
+      async (client) => {
+        await assert.rejects(ask(client), { name: "AgentCutError" });
+      },
+    );
+  });
+}
 
 test("health: the verdict and the report", async () => {
   let code = 200;

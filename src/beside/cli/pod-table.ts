@@ -1,21 +1,51 @@
-import type { ContainerSummary, PodSummary } from "./pod-summary.ts";
+import type { ContainerSummary, PodSummary } from "../../ground/model/index.ts";
+import { visibleLine } from "./visible-text.ts";
 
 const headings = ["POD", "STATUS", "READY", "RESTARTS", "IP", "AGE"];
+/** What kubectl adds to a wide table of pods. */
+const wideHeadings = ["NODE", "NOMINATED NODE", "READINESS GATES"];
 
 /** The pods and below each its containers, one line each, no line wider than the terminal. */
-export function renderTable(pods: readonly PodSummary[], now: number, columns: number): readonly string[] {
+export function renderTable(
+  pods: readonly PodSummary[],
+  now: number,
+  columns: number,
+  naming: PodNaming = "plain",
+  extent: TableExtent = "usual",
+): readonly string[] {
   if (pods.length === 0) return ["No pods yet."];
-  const rows = [headings];
-  for (const pod of [...pods].sort((a, b) => a.name.localeCompare(b.name))) {
-    rows.push(podRow(pod, now), ...pod.containers.map(containerRow));
+  const isWide = extent === "wide";
+  const rows = [isWide ? [...headings, ...wideHeadings] : headings];
+  const called = pods.map((pod) => ({
+    pod,
+    name: shownName(pod, naming),
+  }));
+  for (const { pod, name } of called.sort((a, b) => a.name.localeCompare(b.name))) {
+    rows.push(
+      [...podRow(pod, name, now), ...(isWide ? wideCells(pod) : [])].map(visibleLine),
+      ...pod.containers.map((each) => containerRow(each).map(visibleLine)),
+    );
   }
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) => clip(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "), columns));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => clipLine(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "), columns));
 }
 
-function podRow(pod: PodSummary, now: number): string[] {
+export type TableExtent = "usual" | "wide";
+
+/** With its namespace always, or only where that is not the usual one. Two pods are never called alike. */
+export type PodNaming = "plain" | "by namespace";
+
+export function shownName({ namespace, name }: PodSummary, naming: PodNaming): string {
+  return naming === "plain" && namespace === "default" ? name : `${namespace}/${name}`;
+}
+
+function podRow(pod: PodSummary, name: string, now: number): string[] {
   const age = pod.startedAt === undefined ? "" : shortAge(now - pod.startedAt);
-  return [pod.name, pod.status, `${pod.ready}/${pod.wanted}`, String(pod.restarts), pod.ip, age];
+  return [name, pod.status, `${pod.ready}/${pod.wanted}`, String(pod.restarts), pod.ip, age];
+}
+
+function wideCells({ nodeName, nominatedNodeName, readinessGates: { ready, wanted } }: PodSummary): string[] {
+  return [nodeName || "<none>", nominatedNodeName || "<none>", wanted === 0 ? "<none>" : `${ready}/${wanted}`];
 }
 
 function containerRow(container: ContainerSummary): string[] {
@@ -33,7 +63,7 @@ export function shortAge(ms: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-function clip(line: string, columns: number): string {
+export function clipLine(line: string, columns: number): string {
   const trimmed = line.trimEnd();
   return trimmed.length <= columns ? trimmed : `${trimmed.slice(0, Math.max(0, columns - 1))}…`;
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { recordIo } from "../../../test/support/command-io.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import type { ContainerStatus, Pod, PodStatus } from "../../ground/model/index.ts";
+import { summarize } from "../../ground/model/index.ts";
 import type { CommandIo } from "./io.ts";
-import { summarize } from "./pod-summary.ts";
 import { drawOver, fitRows, renderTable, shortAge } from "./pod-table.ts";
 import { PodView } from "./pod-view.ts";
 
@@ -135,6 +136,19 @@ test("the table has pods in order of name and their containers below them", () =
   ]);
 });
 
+test("a wide table adds kubectl's columns: node, nominated node, readiness gates", () => {
+  const { spec, status: podStatus, ...rest } = clockPod;
+  const gated: Pod = {
+    ...rest,
+    spec: { containers: [], ...spec, nodeName: "n1", readinessGates: [{ conditionType: "a" }, { conditionType: "b" }] },
+    status: { ...podStatus, nominatedNodeName: "n2", conditions: [...ready, { type: "b", status: "True" }] },
+  };
+  const [heading, broken, , clock] = renderTable([gated, brokenPod].map(summarize), 0, 200, "plain", "wide");
+  assert.match(heading ?? "", / AGE +NODE +NOMINATED NODE +READINESS GATES$/);
+  assert.match(broken ?? "", / 0s +<none> +<none> +<none>$/);
+  assert.match(clock ?? "", / 0s +n1 +n2 +1\/2$/);
+});
+
 test("no line is wider than the terminal, and what does not fit in height is counted", () => {
   const lines = renderTable([summarize(clockPod)], 0, 20);
   assert.ok(lines.every((line) => line.length <= 20));
@@ -155,18 +169,9 @@ for (const { ms, text } of [
 
 function recordingIo(isTTY: boolean): { readonly io: CommandIo; readonly output: () => string } {
   const written: string[] = [];
-  const sink = { write: (text: string) => written.push(text) };
-  const io: CommandIo = {
-    stdout: sink,
-    stderr: sink,
-    isTTY,
-    terminal: () => ({ columns: 80, rows: 24 }),
-    signal: new AbortController().signal,
-    env: {},
-    cwd: "/",
-    home: "/",
-    clock: new FakeClock(Date.parse(started)),
-  };
+  const sink = { write: (text: string | Uint8Array) => written.push(String(text)) };
+  const clock = new FakeClock(Date.parse(started));
+  const io: CommandIo = { ...recordIo("/").io, stdout: sink, stderr: sink, isTTY, clock };
   return { io, output: () => written.splice(0).join("") };
 }
 

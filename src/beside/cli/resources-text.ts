@@ -1,4 +1,5 @@
 import { formatQuantity } from "../../ground/model/index.ts";
+import { textTable } from "./text-table.ts";
 
 /** What the agent answers: who has which CPUs and memory of this machine. */
 export interface ResourcesAnswer {
@@ -95,7 +96,7 @@ function nodeTable({ nodes }: ResourcesAnswer): readonly string[] {
       left.length === 0 ? "-" : `${left.join(", ")}${together}`,
     ];
   });
-  return table([["NUMA NODE", "CPUS", "GIVEN", "FREE", "MEMORY", "FREE MEMORY"], ...rows]);
+  return textTable([["NUMA NODE", "CPUS", "GIVEN", "FREE", "MEMORY", "FREE MEMORY"], ...rows]);
 }
 
 function containerTable({ containers }: ResourcesAnswer): readonly string[] {
@@ -107,7 +108,7 @@ function containerTable({ containers }: ResourcesAnswer): readonly string[] {
     memory.map(({ nodes, type, bytes }) => `${type} ${amount(bytes)} of ${nodes.join(",")}`).join(", ") || "any",
     why,
   ]);
-  return table([["POD", "CONTAINER", "CPUS", "MEMORY", "WHY"], ...rows]);
+  return textTable([["POD", "CONTAINER", "CPUS", "MEMORY", "WHY"], ...rows]);
 }
 
 function deviceTable({
@@ -134,7 +135,7 @@ function deviceTable({
   });
   const more = notShown > 0 ? [`and ${notShown} more that nobody has`] : [];
   if (rows.length === 0) return [head];
-  return [head, ...table([["DEVICE", "HEALTH", "NUMA NODE", "POD", "CONTAINER", "WHY"], ...rows]), ...more];
+  return [head, ...textTable([["DEVICE", "HEALTH", "NUMA NODE", "POD", "CONTAINER", "WHY"], ...rows]), ...more];
 }
 
 const longestId = 60;
@@ -155,19 +156,9 @@ function claimTable({ claims = [] }: ResourcesAnswer): readonly string[] {
       devices.map(({ pool, device }) => shownId(`${pool}/${device}`)).join(", ") || "not prepared",
     ]),
   );
-  return [...table([["CLAIM", "PODS", "DRIVER", "DEVICES"], ...rows]), ""];
+  return [...textTable([["CLAIM", "PODS", "DRIVER", "DEVICES"], ...rows]), ""];
 }
 
 function amount(bytes: number): string {
   return formatQuantity(BigInt(bytes) * 1_000_000_000n, "binary");
-}
-
-function table(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
 }

@@ -1,75 +1,64 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { isAbort, messageOf, TaskScope, untilAborted } from "../../ground/base/index.ts";
-import { agentClient, agentEnded, configuredSettings, startAgent, untilAnswering } from "./agent-process.ts";
+import {
+  AgentEndedError,
+  agentClient,
+  agentEnded,
+  configuredSettings,
+  dashboardPort,
+  startAgent,
+  untilAnswering,
+} from "./agent-process.ts";
 import { type ApiAccess, ensureApi, stopApi } from "./api-process.ts";
-import { defaultStateDir, machineAt, pathFrom, readOptions, reportingErrors, requireRoot, seconds } from "./command.ts";
-import { type Command, type CommandIo, UsageError } from "./io.ts";
+import { machineAt, pathFrom, requireRoot } from "./command.ts";
+import { dashboardAddress } from "./dashboard-command.ts";
+import { defineCommand } from "./define-command.ts";
+import { type CommandIo, UsageError } from "./io.ts";
 import { isRunning, type MachineLayout, type ProcessIdentity, processOf, stopProcess } from "./machine/index.ts";
 import { countPods } from "./manifests.ts";
 import { PodView } from "./pod-view.ts";
-import { prepareRuntime } from "./runtime-setup.ts";
-
-const usage = `usage: nodelet up [--manifests DIR] [--detach] [--timeout SECONDS] [--state-dir DIR]
-                  [--container-runtime-endpoint unix:///PATH] [--no-api]
-Runs the pods of a directory on this machine, with a containerd and an API server of its own, and shows them until
-Ctrl-C. kubectl works with DIR/api/admin.kubeconfig below the state directory.
-  --manifests DIR   files with one Pod each; changes are followed (default: the examples)
-  --detach          return when all pods are ready or completed, and leave them running
-  --timeout SECONDS how long --detach waits (default 180)
-  --state-dir DIR   where containerd, the API server and the agent keep their files (default ${defaultStateDir})
-  --container-runtime-endpoint unix:///PATH
-                    use this container runtime (cgroupfs driver) instead of starting one
-  --no-api          leave the API server out: no kubectl, 65 MB less
-`;
+import type { PullAnswer } from "./pull-text.ts";
+import { dockerFlags, endpointOf, prepareRuntime, type WantedRuntime } from "./runtime-setup.ts";
+import type { OptionValues } from "./table/description.ts";
+import { upDescription } from "./table/machine-commands.ts";
+import { defaultStateDir } from "./table/shared-options.ts";
 
 interface UpOptions {
   readonly layout: MachineLayout;
   readonly manifests: string;
-  readonly endpoint: string | undefined;
+  readonly runtime: WantedRuntime;
   readonly hasApi: boolean;
   readonly detach: boolean;
   readonly timeoutMs: number;
 }
 
-export const upCommand: Command = (args, io) =>
-  reportingErrors("up", usage, io, async () => {
-    const options = await readUpOptions(args, io);
-    if (options === "help") {
-      io.stdout.write(usage);
-      return 0;
-    }
-    requireRoot();
-    const expected = await countPods(options.manifests);
-    const agent = await ensureAgent(options, io);
-    return options.detach
-      ? await waitSettled(options, expected, agent, io)
-      : await showUntilStopped(options, agent, io);
-  });
+export const upCommand = defineCommand(upDescription, async ({ options: given }, io) => {
+  const options = await readUpOptions(given, io);
+  requireRoot();
+  const expected = await countPods(options.manifests);
+  const agent = await ensureAgent(options, io);
+  return options.detach ? await waitSettled(options, expected, agent, io) : await showUntilStopped(options, agent, io);
+});
 
-async function readUpOptions(args: readonly string[], io: CommandIo): Promise<UpOptions | "help"> {
-  const options = readOptions(args, {
-    manifests: { type: "string", default: join(io.home, "examples") },
-    detach: { type: "boolean", default: false },
-    timeout: { type: "string", default: "180" },
-    "state-dir": { type: "string", default: defaultStateDir },
-    "container-runtime-endpoint": { type: "string" },
-    "no-api": { type: "boolean", default: false },
-    help: { type: "boolean", short: "h", default: false },
-  });
-  if (options.help) return "help";
-  const endpoint = options["container-runtime-endpoint"];
-  if (endpoint !== undefined && !endpoint.startsWith("unix:///")) {
-    throw new UsageError(`--container-runtime-endpoint wants unix:///PATH, found "${endpoint}"`);
-  }
+async function readUpOptions(options: OptionValues<typeof upDescription.options>, io: CommandIo): Promise<UpOptions> {
   return {
     layout: await machineAt(io, options["state-dir"]),
-    manifests: pathFrom(io, options.manifests),
-    endpoint,
+    manifests: pathFrom(io, options.manifests ?? join(io.home, "examples")),
+    runtime: wantedRuntime(options.runtime, options["container-runtime-endpoint"]),
     hasApi: !options["no-api"],
     detach: options.detach,
-    timeoutMs: seconds("timeout", options.timeout),
+    timeoutMs: options.timeout,
   };
+}
+
+function wantedRuntime(name: "containerd" | "docker", endpoint: string | undefined): WantedRuntime {
+  if (endpoint === undefined) return { type: name === "docker" ? "docker" : "private" };
+  if (name === "docker") throw new UsageError("--runtime docker starts a docker of its own: it takes no endpoint");
+  if (!endpoint.startsWith("unix:///")) {
+    throw new UsageError(`--container-runtime-endpoint wants unix:///PATH, found "${endpoint}"`);
+  }
+  return { type: "external", endpoint };
 }
 
 /** Finds the machine's agent running, or starts it and all it needs. */
@@ -77,25 +66,51 @@ async function ensureAgent(options: UpOptions, io: CommandIo): Promise<ProcessId
   const { layout, manifests } = options;
   const progress = (step: string): void => void io.stderr.write(`nodelet: ${step}\n`);
   const running = await processOf(layout, "agent");
-  if (running !== undefined) {
-    await refuseOtherSettings(options);
-    progress(`the agent is already running (process ${running.pid})`);
-    await apiFor(options, io, progress);
-    await untilAnswering(layout, running, io.clock, io.signal);
-    return running;
-  }
-  const runtimeEndpoint = await prepareRuntime(layout, options.endpoint, io, progress);
+  if (running !== undefined && (await isThere(running, options, io, progress))) return running;
+  const runtimeEndpoint = await prepareRuntime(layout, options.runtime, io, progress);
   const api = await apiFor(options, io, progress);
   progress("starting the agent");
-  const settings = { manifests, runtimeEndpoint, ...(api !== undefined && { api }) };
+  const flags = options.runtime.type === "docker" ? await dockerFlags(layout) : [];
+  const settings = { manifests, runtimeEndpoint, flags, ...(api !== undefined && { api }) };
   const agent = await startAgent(layout, settings, io);
   progress(`running the pods of ${manifests}; the agent logs to ${layout.agentLog}`);
+  await sayDashboard(layout, progress);
   return agent;
 }
 
-async function refuseOtherSettings({ layout, manifests, endpoint, hasApi }: UpOptions): Promise<void> {
+/** False: it was about to end. One that was killed is found running until the kernel is done with it. */
+async function isThere(
+  running: ProcessIdentity,
+  options: UpOptions,
+  io: CommandIo,
+  progress: (step: string) => void,
+): Promise<boolean> {
+  await refuseOtherSettings(options);
+  progress(`the agent is already running (process ${running.pid})`);
+  await apiFor(options, io, progress);
+  try {
+    await untilAnswering(options.layout, running, io.clock, io.signal);
+  } catch (error) {
+    if (!(error instanceof AgentEndedError)) throw error;
+    progress("it has just ended");
+    return false;
+  }
+  await sayDashboard(options.layout, progress);
+  return true;
+}
+
+/** The pages are there to be looked at, but nothing waits for them. */
+async function sayDashboard({ agentRoot, agentLog }: MachineLayout, progress: (step: string) => void): Promise<void> {
+  const address = await dashboardAddress(agentRoot);
+  if (address === undefined) return progress(`there is no dashboard; ${agentLog} says why`);
+  const isElsewhere = !address.includes(`:${dashboardPort}/`);
+  const note = isElsewhere ? ` (port ${dashboardPort} is taken by another program)` : "";
+  progress(`the dashboard is at ${address}${note}`);
+}
+
+async function refuseOtherSettings({ layout, manifests, runtime, hasApi }: UpOptions): Promise<void> {
   const current = await configuredSettings(layout);
-  const wanted = { manifests, runtimeEndpoint: endpoint ?? layout.endpoint, hasApi };
+  const wanted = { manifests, runtimeEndpoint: endpointOf(layout, runtime), hasApi };
   const described = (settings: typeof wanted): string =>
     `${settings.manifests} on ${settings.runtimeEndpoint}${settings.hasApi ? "" : " without an API server"}`;
   if (described(current) === described(wanted)) return;
@@ -147,6 +162,8 @@ async function showUntilStopped(options: UpOptions, agent: ProcessIdentity, io: 
     follow(scope, layout, agent, view, io);
     scope.spawn("redraw", async (signal) => {
       for (;;) {
+        // Only a person at a terminal sees how far they are, and only while something waits.
+        if (io.isTTY) view.showPulls(view.mayPull ? await pullsOf(layout, signal) : []);
         view.draw();
         await io.clock.sleep(1000, signal);
       }
@@ -159,6 +176,16 @@ async function showUntilStopped(options: UpOptions, agent: ProcessIdentity, io: 
   await stopApi(layout, io.clock);
   io.stdout.write(`${stillRunning(options)}\n`);
   return 0;
+}
+
+/** None while the agent does not answer. */
+async function pullsOf(layout: MachineLayout, signal: AbortSignal): Promise<readonly PullAnswer[]> {
+  try {
+    return await agentClient(layout).pulls(signal);
+  } catch (error) {
+    if (isAbort(error, signal)) throw error;
+    return [];
+  }
 }
 
 /** Returns when every pod is ready or completed, and says what is missing when that does not come about. */

@@ -1,7 +1,12 @@
 import { KUBERNETES_VERSION, NODELET_VERSION } from "../../ground/config/index.ts";
-import type { CommandIo } from "./io.ts";
+import { printAnswer } from "./answer.ts";
+import { defineCommand } from "./define-command.ts";
+import { versionDescription } from "./table/nodelet-commands.ts";
 
-export async function versionCommand(_args: readonly string[], io: Pick<CommandIo, "stdout">): Promise<number> {
-  io.stdout.write(`nodelet ${NODELET_VERSION}\nKubernetes ${KUBERNETES_VERSION} (the kubelet it replaces)\n`);
+export const versionCommand = defineCommand(versionDescription, async ({ options }, io) => {
+  const answer = { nodelet: NODELET_VERSION, kubernetes: KUBERNETES_VERSION };
+  printAnswer(io, options, "Version", answer, () => {
+    return `nodelet ${NODELET_VERSION}\nKubernetes ${KUBERNETES_VERSION} (the kubelet it replaces)\n`;
+  });
   return 0;
-}
+});

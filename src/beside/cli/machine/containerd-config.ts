@@ -1,10 +1,16 @@
 import { baseImageNames } from "./base-images.ts";
 import type { MachineLayout } from "./layout.ts";
+import type { Loopback } from "./loopback.ts";
 
 export type Snapshotter = "overlayfs" | "native";
 
 /** The configuration of a containerd that touches nothing outside its state directory. Version 2 suits 1.6 to 2.x. */
-export function containerdConfig(layout: MachineLayout, snapshotter: Snapshotter, cniPluginDir: string): string {
+export function containerdConfig(
+  layout: MachineLayout,
+  snapshotter: Snapshotter,
+  cniPluginDir: string,
+  loopback: Loopback,
+): string {
   const quote = JSON.stringify;
   return `version = 2
 root = ${quote(layout.containerdRoot)}
@@ -27,6 +33,7 @@ disabled_plugins = [
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true
   disable_tcp_service = true
+  stream_server_address = ${quote(loopback)}
 
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = ${quote(cniPluginDir)}

@@ -7,6 +7,7 @@ import { CommandError, run } from "./command.ts";
 import { containerdConfig, type Snapshotter } from "./containerd-config.ts";
 import { criHasImage, criStatus } from "./cri-calls.ts";
 import type { MachineLayout } from "./layout.ts";
+import { loopbackOf } from "./loopback.ts";
 import { findCniPlugins, writeCniConfig } from "./network.ts";
 import { type OciImage, ociArchive } from "./oci-image.ts";
 import { identify, isRunning, type MachineProcess, processOf } from "./processes.ts";
@@ -46,7 +47,8 @@ async function launch(layout: MachineLayout, subnet: string): Promise<MachinePro
   await mkdir(layout.registryHostsDir, { recursive: true });
   await writeCniConfig(layout, subnet);
   const snapshotter = await snapshotterFor(layout.stateDir);
-  await writeFile(layout.containerdConfig, containerdConfig(layout, snapshotter, await findCniPlugins()));
+  const config = containerdConfig(layout, snapshotter, await findCniPlugins(), loopbackOf());
+  await writeFile(layout.containerdConfig, config);
   const log = await open(layout.containerdLog, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND);
   try {
     const pid = await spawnDetached("containerd", ["--config", layout.containerdConfig], log);

@@ -17,6 +17,17 @@ export interface MachineLayout {
   /** `containerdSocket` as a CRI endpoint. */
   readonly endpoint: string;
   readonly runcRoot: string;
+  /** Of a machine whose pods run on Docker: its daemon, and the shim in front of it. */
+  readonly dockerSocket: string;
+  readonly dockerConfig: string;
+  readonly dockerRoot: string;
+  readonly dockerRun: string;
+  readonly dockerPid: string;
+  readonly dockerKey: string;
+  readonly dockerLog: string;
+  readonly shimRoot: string;
+  /** Where the shim serves CRI. */
+  readonly shimEndpoint: string;
   readonly cniConfDir: string;
   readonly cniIpamDir: string;
   readonly registryHostsDir: string;
@@ -59,6 +70,15 @@ export function layoutOf(stateDir: string): MachineLayout {
     containerdSocket,
     endpoint: `unix://${containerdSocket}`,
     runcRoot: join(stateDir, "runc"),
+    dockerSocket: join(stateDir, "docker.sock"),
+    dockerConfig: join(stateDir, "docker.json"),
+    dockerRoot: join(stateDir, "docker"),
+    dockerRun: join(stateDir, "docker-run"),
+    dockerPid: join(stateDir, "docker.pid"),
+    dockerKey: join(stateDir, "docker-key.json"),
+    dockerLog: join(stateDir, "docker.log"),
+    shimRoot: join(stateDir, "dockershim"),
+    shimEndpoint: `unix://${join(stateDir, "shim.sock")}`,
     cniConfDir: join(stateDir, "cni", "net.d"),
     cniIpamDir: join(stateDir, "cni", "ipam"),
     registryHostsDir: join(stateDir, "registries"),

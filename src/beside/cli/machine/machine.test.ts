@@ -177,7 +177,7 @@ test("containerd accepts its configuration and keeps to the state directory", as
   const directory = await mkdtemp(join(tmpdir(), "nodelet-toml-"));
   try {
     const mine = layoutOf(directory);
-    await writeFile(mine.containerdConfig, containerdConfig(mine, "overlayfs", "/usr/lib/cni"));
+    await writeFile(mine.containerdConfig, containerdConfig(mine, "overlayfs", "/usr/lib/cni", "127.0.0.1"));
     const dump = await run("containerd", ["--config", mine.containerdConfig, "config", "dump"]);
     const paths = [...dump.matchAll(/^\s*(?:root|state|address|Root|conf_dir|config_path) = "(\/.*)"$/gm)].map(
       (m) => m[1],

@@ -10,9 +10,10 @@ export interface MachineMarker {
   readonly runtime: MachineRuntime;
 }
 
-/** Whose containerd runs the pods: the machine's own, with the pods' subnet, or one that was there before. */
+/** Who runs the pods: a containerd or a Docker of the machine's own, with the pods' subnet, or a runtime that was there before. */
 export type MachineRuntime =
   | { readonly type: "private"; readonly subnet: string }
+  | { readonly type: "docker"; readonly subnet: string }
   | { readonly type: "external"; readonly endpoint: string };
 
 export async function readMarker(layout: MachineLayout): Promise<MachineMarker | undefined> {

@@ -84,6 +84,25 @@ export function ociArchive(images: readonly OciImage[]): Buffer {
   ]);
 }
 
+/** One archive with all the images, as `docker load` reads it. */
+export function dockerArchive(images: readonly OciImage[]): Buffer {
+  const nameOf = ({ digest }: Blob, ending: string): string => `${digest.replace("sha256:", "")}${ending}`;
+  const files = new Map<string, Buffer>();
+  for (const { layer, config } of images) {
+    files.set(nameOf(layer, ".tar"), layer.content);
+    files.set(nameOf(config, ".json"), config.content);
+  }
+  const manifest = images.map(({ name, layer, config }) => ({
+    Config: nameOf(config, ".json"),
+    RepoTags: [name],
+    Layers: [nameOf(layer, ".tar")],
+  }));
+  return tar([
+    ...[...files].map(([path, content]): TarEntry => ({ type: "file", path, content })),
+    { type: "file", path: "manifest.json", content: Buffer.from(JSON.stringify(manifest)) },
+  ]);
+}
+
 /** The tag of a full reference: "localhost:5000/a/b:1" has "1", without one it is "latest". */
 export function tagOf(name: string): string {
   const last = name.slice(name.lastIndexOf("/") + 1);

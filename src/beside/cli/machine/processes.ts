@@ -12,7 +12,7 @@ export interface ProcessIdentity {
   readonly startTicks: string;
 }
 
-export type MachineRole = "agent" | "containerd" | "shim" | "api" | "api-keeper";
+export type MachineRole = "agent" | "dockerd" | "containerd" | "shim" | "api" | "api-keeper";
 
 export interface MachineProcess extends ProcessIdentity {
   readonly role: MachineRole;
@@ -21,6 +21,7 @@ export interface MachineProcess extends ProcessIdentity {
 /** What a command line is to the machine, if anything. Each role names a path below the state directory in full. */
 export function roleOf(argv: readonly string[], layout: MachineLayout): MachineRole | undefined {
   const program = basename(argv[0] ?? "");
+  if (program === "dockerd" && follows(argv, "--config-file", layout.dockerConfig)) return "dockerd";
   if (program === "containerd" && follows(argv, "--config", layout.containerdConfig)) return "containerd";
   if (program.startsWith("containerd-shim") && follows(argv, "-address", layout.containerdSocket)) return "shim";
   if (argv.includes(`--root-dir=${layout.agentRoot}`) && (program === "node" || program === "nodelet")) return "agent";
@@ -48,6 +49,7 @@ const programs: Readonly<Record<MachineRole, RegExp>> = {
   agent: /^node(js)?$/,
   api: /^node(js)?$/,
   "api-keeper": /^(sh|dash|bash|ash|busybox)$/,
+  dockerd: /^dockerd$/,
   containerd: /^containerd$/,
   shim: /^containerd-shim/,
 };

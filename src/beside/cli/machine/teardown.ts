@@ -41,7 +41,8 @@ export async function removeMachine(layout: MachineLayout, settings: TeardownSet
   if (marker?.runtime.type === "external") await removeExternalPods(layout, marker.runtime.endpoint, clock);
   const containers = await readContainers(layout);
   await endContainers(layout, containers, settings.graceMs, clock);
-  settings.report("stopping containerd");
+  settings.report(marker?.runtime.type === "docker" ? "stopping docker" : "stopping containerd");
+  await stopRole(layout, "dockerd", 10_000, clock);
   await stopRole(layout, "containerd", 10_000, clock);
   await stopRole(layout, "shim", 0, clock);
   for (const { cgroup } of containers) if (cgroup !== undefined) await removeCgroup(cgroup, clock);

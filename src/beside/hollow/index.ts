@@ -14,4 +14,4 @@ export type { ExecAnswer, ExecScript } from "./exec.ts";
 export { FakeRuntime, type FakeRuntimeOptions, type RestartKeeps } from "./fake-runtime.ts";
 export type { ActiveFault, Fault, FaultEffect, FaultPoint } from "./faults.ts";
 export type { ImageStore, RegistryImage } from "./image-store.ts";
-export { type ServedRuntime, type ServedServices, serveRuntime } from "./serve.ts";
+export { type ServedRuntime, serveRuntime } from "./serve.ts";

@@ -53,6 +53,19 @@ describe("kubectl", { skip: withoutKubectl }, () => {
     return join(directory, name);
   };
 
+  test("who stores what nothing comes of is warned", async () => {
+    for (const { args, says } of [
+      { args: ["create", "deployment", "d", "--image=x"], says: /^Warning: this Deployment is stored, but nothing/m },
+      { args: ["scale", "deployment", "d", "--replicas=3"], says: /^Warning: this Deployment is stored, but nothing/m },
+      { args: ["create", "service", "clusterip", "s", "--tcp=80"], says: /^Warning: this Service is stored, but no/m },
+      { args: ["delete", "deployment/d", "service/s"], says: /^$/ },
+    ]) {
+      const { code, stderr } = await kubectl(...args);
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, says);
+    }
+  });
+
   test("get shows namespaces with their usual columns", async () => {
     const [head = "", ...rows] = (await succeed("get", "namespaces")).trim().split("\n");
     assert.match(head, /^NAME +STATUS +AGE$/);

@@ -6,25 +6,26 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { defaultLogSettings, LogWriter, systemClock } from "../../ground/base/index.ts";
 import type { WriteBytes } from "../../ground/base/log-stream.ts";
-import { runApiServer } from "./serve.ts";
+import { runApiServer, type ServeOptions } from "./serve.ts";
 
 /** The command as a process would run it; says what it wrote. */
-function processFor(directory: string) {
+function processFor() {
   let log = "";
-  let printed = "";
   const write: WriteBytes = (bytes, done) => {
     log += Buffer.from(bytes).toString();
     done(null, bytes.length);
   };
   const logWriter = new LogWriter({ clock: systemClock, pid: 1, stdout: write, stderr: write }, defaultLogSettings);
-  const print = (text: string): void => {
-    printed += text;
-  };
   const told = async (): Promise<string> => {
     await logWriter.flush();
-    return log + printed;
+    return log;
   };
-  return { process: { cwd: directory, clock: systemClock, logWriter, print }, told };
+  return { process: { clock: systemClock, logWriter }, told };
+}
+
+function optionsFor(dir: string, port: number): ServeOptions {
+  const listen = { host: "127.0.0.1", port };
+  return { dir, listen, advertise: undefined, nodes: [], kubeletHost: undefined, binder: "on" };
 }
 
 describe("nodelet api-server", () => {
@@ -34,27 +35,12 @@ describe("nodelet api-server", () => {
   });
   after(() => rm(directory, { recursive: true }));
 
-  for (const { args, code, text } of [
-    { args: ["--help"], code: 0, text: /^usage: nodelet api-server/ },
-    { args: [], code: 2, text: /nodelet api-server: --dir is missing\nusage:/ },
-    { args: ["--dir", "x", "--listen", "6443"], code: 2, text: /--listen wants HOST:PORT, found "6443"/ },
-    { args: ["--dir", "x", "--listen", "a:70000"], code: 2, text: /--listen wants HOST:PORT, found "a:70000"/ },
-    { args: ["--dir", "x", "--binder", "maybe"], code: 2, text: /--binder wants on or off, found "maybe"/ },
-    { args: ["--frob"], code: 2, text: /Unknown option '--frob'/ },
-  ]) {
-    test(`${args.join(" ") || "no option"} ends with ${code}`, async () => {
-      const { process, told } = processFor(directory);
-      assert.equal(await runApiServer(args, process, AbortSignal.abort()), code);
-      assert.match(await told(), text);
-    });
-  }
-
   /** Runs the server until it has written the administrator's kubeconfig, does the work, and stops it. */
   async function whileServing(dir: string, port: number, work: (url: string) => Promise<void>): Promise<void> {
-    const { process, told } = processFor(directory);
+    const { process, told } = processFor();
     const stop = new AbortController();
-    const args = ["--dir", dir, "--listen", `127.0.0.1:${port}`, "--node", "n1", "--kubelet-host", "127.0.0.1"];
-    const ended = runApiServer(args, process, stop.signal);
+    const options = { ...optionsFor(dir, port), nodes: ["n1"], kubeletHost: "127.0.0.1" };
+    const ended = runApiServer(options, process, stop.signal);
     let url: string | undefined;
     while (url === undefined) {
       url = /url="(.*?)"/.exec(await told())?.[1];
@@ -97,18 +83,16 @@ describe("nodelet api-server", () => {
     await whileServing(dir, 0, async () => {});
     assert.ok((await readFile(join(dir, "identity.json"), "utf8")).length > 100);
     await writeFile(join(dir, "identity.json"), '{"certPem":"');
-    const { process, told } = processFor(directory);
-    const args = ["--dir", dir, "--listen", "127.0.0.1:0"];
-    assert.equal(await runApiServer(args, process, new AbortController().signal), 1);
+    const { process, told } = processFor();
+    assert.equal(await runApiServer(optionsFor(dir, 0), process, new AbortController().signal), 1);
     assert.match(await told(), /keys in .*identity\.json can't be read: .*from a copy/);
   });
 
   test("a directory that cannot be used ends it with 1 and the reason", async () => {
     const file = join(directory, "kept", "ca.crt");
     await chmod(file, 0o600);
-    const { process, told } = processFor(directory);
-    const args = ["--dir", file, "--listen", "127.0.0.1:0"];
-    assert.equal(await runApiServer(args, process, new AbortController().signal), 1);
+    const { process, told } = processFor();
+    assert.equal(await runApiServer(optionsFor(file, 0), process, new AbortController().signal), 1);
     assert.match(await told(), /command failed.*ENOTDIR/);
   });
 });

@@ -37,6 +37,39 @@ describe("local API server", () => {
     assert.equal(clock.pendingTimers, 0);
   });
 
+  test("a claim and the volume that it names are bound to each other, whichever comes first; the volume outlives it", async () => {
+    const [claims, volumes] = ["/api/v1/namespaces/default/persistentvolumeclaims", "/api/v1/persistentvolumes"];
+    const capacity = { storage: "1Gi" };
+    const common = { accessModes: ["ReadWriteOnce"], storageClassName: "" };
+    const volume = (name: string, more: object = {}) =>
+      client.post(volumes, { metadata: { name }, spec: { ...common, capacity, hostPath: { path: "/tmp" }, ...more } });
+    const claim = (name: string, more: object = {}) =>
+      client.post(claims, { metadata: { name }, spec: { ...common, resources: { requests: capacity }, ...more } });
+    await claim("first", { volumeName: "a" });
+    await volume("a");
+    await volume("b", { claimRef: { namespace: "default", name: "second" } });
+    await claim("second");
+    await claim("late", { volumeName: "a" });
+    const phases = async (path: string) => {
+      const { body } = await client.get(path);
+      const items = at(body, "items") as readonly object[];
+      return items.map((item) => [textAt(item, "metadata", "name"), textAt(item, "status", "phase")]);
+    };
+    assert.deepEqual(await phases(claims), [
+      ["first", "Bound"],
+      ["late", "Pending"],
+      ["second", "Bound"],
+    ]);
+    const { body: first } = await client.get(`${claims}/first`);
+    const { body: bound } = await client.get(`${volumes}/a`);
+    assert.equal(textAt(bound, "spec", "claimRef", "uid"), textAt(first, "metadata", "uid"));
+    await client.delete(`${claims}/first`);
+    assert.deepEqual(await phases(volumes), [
+      ["a", "Released"],
+      ["b", "Bound"],
+    ]);
+  });
+
   test("speaks HTTP/2 to who can", async () => {
     const { certPem, keyPem } = accessOf(await api.adminKubeconfig());
     const session = connect(api.url, { ca: api.caPem, cert: certPem, key: keyPem });

@@ -8,7 +8,9 @@ import { runBinder } from "./controllers/binder.ts";
 import { runEventExpiry } from "./controllers/events.ts";
 import { runGarbageCollection } from "./controllers/garbage.ts";
 import { runNamespaces } from "./controllers/namespaces.ts";
+import { runPressureTaints } from "./controllers/pressure-taints.ts";
 import { runSigner } from "./controllers/signer.ts";
+import { runVolumeBinder } from "./controllers/volume-binder.ts";
 import { Api, type SeenRequest } from "./http/api.ts";
 import { pathHandler } from "./http/paths.ts";
 import { ApiHttpServer } from "./http/server.ts";
@@ -93,7 +95,8 @@ export async function startLocalApi(options: LocalApiOptions = {}): Promise<Loca
   const world: World = { store, clock, strategyOf, ...(kubeletHost !== undefined && { kubeletHost }) };
   bootstrap(world);
   const stops = [runNamespaces(world, authority.certPem), runGarbageCollection(world)];
-  if (options.binder !== "off") stops.push(runBinder(world));
+  // Before the binder, so that it sees what a node is short of.
+  if (options.binder !== "off") stops.push(runPressureTaints(world), runBinder(world), runVolumeBinder(world));
   const approvesKubelets = options.approveKubelets !== "off";
   stops.push(runSigner({ world, authority, scope, log, approvesKubelets, ownHosts: hosts }));
   runEventExpiry(world, scope);

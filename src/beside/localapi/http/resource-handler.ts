@@ -4,7 +4,7 @@ import { createObject } from "../rest/create.ts";
 import { type Deletion, deleteObject } from "../rest/delete.ts";
 import { listObjects, matcherOf, readObject } from "../rest/list.ts";
 import { applyObject, patchObject, patchTypeOf } from "../rest/patch.ts";
-import { unmetExpectation } from "../rest/unmet.ts";
+import { unmetExpectations } from "../rest/unmet.ts";
 import { replaceObject, type WriteTarget, type Written } from "../rest/update.ts";
 import { readWatchRequest, startWatch } from "../rest/watch.ts";
 import type { User, World, WriteOptions } from "../rest/world.ts";
@@ -29,8 +29,7 @@ export async function handleResource(world: World, call: ResourceCall): Promise<
   const { kind, namespace, name, verb, query } = call;
   const presenter = new Presenter(kind, call.accept, query, () => world.clock.now());
   const written = ({ object, created }: Written): Reply => {
-    const expectation = call.subresource === "" ? unmetExpectation(kind) : undefined;
-    if (expectation !== undefined) call.warn(expectation);
+    if (call.subresource === "") for (const text of unmetExpectations(kind, object)) call.warn(text);
     return json(presenter.object(object), created ? 201 : 200);
   };
   switch (verb) {

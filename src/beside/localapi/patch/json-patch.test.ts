@@ -29,6 +29,7 @@ describe("JSON patch", () => {
     ["an index with leading zeros", { op: "replace", path: "/a/b/00", value: 1 }, "unfit"],
     ["an unknown operation", { op: "swap", path: "/a" }, "malformed"],
     ["a path that is no pointer", { op: "add", path: "a", value: 1 }, "malformed"],
+    ["a field that reaches out of the object", { op: "add", path: "/a/__proto__", value: { c: 1 } }, "malformed"],
     ["removing everything", { op: "remove", path: "" }, "malformed"],
   ] as const) {
     test(`${title} is refused`, () => {

@@ -76,10 +76,13 @@ function tokensOf(pointer: unknown): readonly string[] {
   if (typeof pointer !== "string" || !pointer.startsWith("/")) {
     throw new PatchError("malformed", `${JSON.stringify(pointer)} is not a JSON pointer`);
   }
-  return pointer
+  const tokens = pointer
     .slice(1)
     .split("/")
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  // What is put there would seem to be in the object, to every check, and not be stored with it.
+  if (tokens.includes("__proto__")) throw new PatchError("malformed", "no field may be named __proto__");
+  return tokens;
 }
 
 function read(document: unknown, tokens: readonly string[]): unknown {

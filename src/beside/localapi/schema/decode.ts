@@ -41,6 +41,7 @@ function decodeValue(value: unknown, type: FieldType, path: string, unknownField
 
 function decodeFields(value: unknown, type: string, path: string, unknownFields: string[]): unknown {
   if (!isObject(value)) throw mismatch(value, "an object", path);
+  if (decodedAs.get(value) === type && Object.isFrozen(value)) return value;
   const schema = schemaOf(type);
   if (schema === undefined) return value;
   const fields: Record<string, unknown> = {};
@@ -56,8 +57,15 @@ function decodeFields(value: unknown, type: string, path: string, unknownFields:
   // A list that must be there is at least empty to whoever looks at the object.
   for (const list of requiredLists(type)) fields[list] ??= [];
   for (const time of shownTimes[type] ?? []) fields[time] ??= null;
+  decodedAs.set(fields, type);
   return fields;
 }
+
+/**
+ * What was read before, by its type. A patch leaves most of an object as it was stored, which is frozen to its last
+ * field and need not be read again.
+ */
+const decodedAs = new WeakMap<object, string>();
 
 const requiredListsOf = new Map<string, readonly string[]>();
 

@@ -98,6 +98,18 @@ function attributesOf(spec: JsonObject): Attributes {
     resource: text("resource"),
     subresource: text("subresource"),
     name: text("name"),
-    fieldSelector: stringAt(resourceAttributes, "fieldSelector", "rawSelector"),
+    fieldSelector: selectorOf(objectAt(resourceAttributes, "fieldSelector")),
   };
+}
+
+/** API servers ask with the text, others with its parts. What can't be said as text is left out, which allows no more. */
+function selectorOf(fieldSelector: JsonObject): string {
+  const raw = stringAt(fieldSelector, "rawSelector");
+  if (raw !== "") return raw;
+  const parts = listAt(fieldSelector, "requirements").flatMap((requirement) => {
+    const [value, ...others] = listAt(requirement, "values").map(String);
+    const isOne = stringAt(requirement, "operator") === "In" && value !== undefined && others.length === 0;
+    return isOne ? [`${stringAt(requirement, "key")}=${value}`] : [];
+  });
+  return parts.join(",");
 }

@@ -5,6 +5,7 @@ import { isObject, type JsonObject, objectAt } from "../json.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
 import { patchObject, patchTypeOf } from "../rest/patch.ts";
+import { unmetExpectations } from "../rest/unmet.ts";
 import { writeUpdate } from "../rest/update.ts";
 import { methodNotAllowed, notFound } from "../status-error.ts";
 
@@ -17,6 +18,7 @@ export function scaleOf(kind: Kind): SpecialHandler {
     if (found === undefined) throw notFound(kind, name);
     if (method === "GET") return json(shownScale(found));
     const options = writeOptions(call.user, call.query, call.warn);
+    for (const text of unmetExpectations(kind, found)) call.warn(text);
     const target = { kind, namespace, name, subresource: "" };
     const body = await call.body();
     switch (method) {

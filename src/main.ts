@@ -1,6 +1,18 @@
+import { addAbortSignal } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { Command, CommandIo } from "./beside/cli/index.ts";
-import { defaultLogSettings, explain, LogWriter, never, systemClock, toDescriptor } from "./ground/base/index.ts";
+import type { OtherFigures } from "./agent/index.ts";
+import type { CommandIo, OtherProcesses } from "./beside/cli/index.ts";
+import {
+  codeOf,
+  defaultLogSettings,
+  explain,
+  LogWriter,
+  messageOf,
+  never,
+  partsLost,
+  systemClock,
+  toDescriptor,
+} from "./ground/base/index.ts";
 
 const { env, pid } = process;
 const [firstWord = "", ...otherWords] = process.argv.slice(2);
@@ -9,80 +21,68 @@ const outlet = { clock: systemClock, pid, stdout: toDescriptor(1), stderr: toDes
 const logWriter = new LogWriter(outlet, defaultLogSettings);
 const lastWordsWithinMs = 500;
 const openedStreams: NodeJS.WriteStream[] = [];
-const commandNames = [
-  ...(["up", "down", "config", "version", "why", "blame", "resources"] as const),
-  ...(["evict", "gc", "drain", "shutdown", "help"] as const),
-] as const;
-type CommandName = (typeof commandNames)[number];
-const commands: ReadonlySet<string> = new Set(commandNames);
+/** What has to be done before `process.exit`, which may wait for ever. */
+let beforeExit: (code: number) => Promise<void> = async () => {};
+/** Processes of their own that begin with a command's words; they log as the daemon does. */
+const otherProcesses: OtherProcesses = {
+  runOnce: (words) => runDaemon(words, "once"),
+  // So that neither the local API server nor the agent takes the other down.
+  apiServer: async (options) => {
+    const { runApiServer } = await import("./beside/localapi/index.ts");
+    return await runApiServer(options, { clock: systemClock, logWriter }, stop.signal);
+  },
+  dockershim: async (flags) => {
+    const { runDockershim } = await import("./beside/dockershim/index.ts");
+    return await runDockershim(flags, { env, clock: systemClock, logWriter }, stop.signal);
+  },
+};
 
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT"] as const) {
   process.on(name, () => {
-    if (stop.signal.aborted) process.exit(1);
+    if (stop.signal.aborted) void exit(1);
     else stop.abort(new DOMException(`received ${name}`, "AbortError"));
   });
 }
 process.on("uncaughtException", crash);
 process.on("unhandledRejection", crash);
+partsLost.on((error) => {
+  logWriter.fatal("The process ends, to be started anew: a part of it could not be loaded, and never would be", error);
+  void leave(1);
+});
 
 await leave(await runFirstWord());
 
 async function runFirstWord(): Promise<number> {
   // Words that begin with a dash, or none, are the kubelet's.
-  if (firstWord === "" || firstWord.startsWith("-")) return await runDaemon(firstWord, otherWords);
-  const running = runCommand(firstWord, otherWords);
-  if (running !== undefined) return await running;
-  const { unknownCommand } = await import("./beside/cli/index.ts");
-  return unknownCommand(firstWord, commandIo());
+  if (firstWord === "" || firstWord.startsWith("-")) return await runDaemon(process.argv.slice(2), "for ever");
+  // The commands for people. Neither they nor the daemon load the other's code.
+  const { runCommand } = await import("./beside/cli/index.ts");
+  return await runCommand([firstWord, ...otherWords], commandIo(), otherProcesses);
 }
 
-/** Runs the command of this name; undefined when there is none. */
-function runCommand(name: string, args: readonly string[]): Promise<number> | undefined {
-  if (name === "api-server") return runLocalApi(args);
-  if (name === "run-once") return runDaemon(name, args);
-  if (!commands.has(name)) return undefined;
-  return commandNamed(name as CommandName).then((command) => command(args, commandIo()));
-}
-
-/** The commands for people. Neither they nor the daemon load the other's code. */
-async function commandNamed(name: CommandName): Promise<Command> {
-  const cli = await import("./beside/cli/index.ts");
-  switch (name) {
-    case "up":
-      return cli.upCommand;
-    case "down":
-      return cli.downCommand;
-    case "config":
-      return cli.configCommand;
-    case "version":
-      return cli.versionCommand;
-    case "why":
-      return cli.whyCommand;
-    case "blame":
-      return cli.blameCommand;
-    case "resources":
-      return cli.resourcesCommand;
-    case "shutdown":
-      return cli.shutdownCommand;
-    case "evict":
-      return cli.evictCommand;
-    case "gc":
-      return cli.gcCommand;
-    case "drain":
-      return cli.drainCommand;
-    case "help":
-      return cli.helpCommand(runCommand);
-  }
-}
-
+/** Streams are opened by who uses them: the processes that log have no need of them. */
 function commandIo(): CommandIo {
-  const { stdout, stderr } = openStreams();
   return {
-    stdout,
-    stderr,
-    isTTY: stdout.isTTY === true,
-    terminal: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
+    get stdout() {
+      return openStreams().stdout;
+    },
+    get stderr() {
+      return openStreams().stderr;
+    },
+    get isTTY() {
+      return openStreams().stdout.isTTY === true;
+    },
+    input: () => ({
+      isTTY: process.stdin.isTTY === true,
+      setRaw: (raw) => void process.stdin.setRawMode?.(raw),
+      read: (signal) => addAbortSignal(signal, process.stdin),
+      onResize: (listener) => {
+        process.stdout.on("resize", listener);
+        return () => process.stdout.off("resize", listener);
+      },
+    }),
+    terminal: () => ({ columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 }),
     signal: stop.signal,
     env,
     cwd: process.cwd(),
@@ -91,42 +91,49 @@ function commandIo(): CommandIo {
   };
 }
 
-async function runDaemon(word: string, others: readonly string[]): Promise<number> {
+async function runDaemon(words: readonly string[], howLong: "for ever" | "once"): Promise<number> {
   const agent = await import("./agent/index.ts");
+  beforeExit = (code) => agent.exitDespiteThreads(code, process.getActiveResourcesInfo());
   const service = {
     notifySocket: env["NOTIFY_SOCKET"],
     watchdogUsec: env["WATCHDOG_USEC"],
     watchdogPid: env["WATCHDOG_PID"],
   };
-  const isOnce = word === "run-once";
-  const run = isOnce ? agent.runOnce : agent.runDaemon;
-  return await run(
-    {
-      argv: isOnce ? others : process.argv.slice(2),
-      cwd: process.cwd(),
-      env,
-      service,
-      pid,
-      isRoot: process.geteuid?.() === 0,
-      clock: systemClock,
-      logWriter,
-      print: (text) => openStreams().stdout.write(text),
-    },
-    stop.signal,
-  );
-}
-
-/** The local API server is a process of its own, so that neither it nor the agent takes the other down. */
-async function runLocalApi(args: readonly string[]): Promise<number> {
-  const { runApiServer } = await import("./beside/localapi/index.ts");
-  const print = (text: string): unknown => openStreams().stdout.write(text);
-  return await runApiServer(args, { cwd: process.cwd(), clock: systemClock, logWriter, print }, stop.signal);
+  const run = howLong === "once" ? agent.runOnce : agent.runDaemon;
+  const runAgent = (argv: readonly string[], ending: AbortSignal, otherFigures?: OtherFigures): Promise<number> =>
+    run(
+      {
+        argv,
+        cwd: process.cwd(),
+        env,
+        service,
+        pid,
+        uid: process.geteuid?.() ?? -1,
+        clock: systemClock,
+        logWriter,
+        memory: () => {
+          const { rss, heapUsed, heapTotal } = process.memoryUsage();
+          return { rssBytes: rss, heapUsedBytes: heapUsed, heapTotalBytes: heapTotal };
+        },
+        activeResources: () => process.getActiveResourcesInfo(),
+        print: (text) => openStreams().stdout.write(text),
+        otherFigures,
+      },
+      ending,
+    );
+  // Only a kubelet of old names its runtime; all others never load the shim in front of Docker.
+  if (!words.some((word) => /^--container[-_]runtime(=|$)/.test(word))) return await runAgent(words, stop.signal);
+  const { runWithShim, splitArguments } = await import("./beside/dockershim/index.ts");
+  const split = splitArguments(words);
+  if (split === undefined) return await runAgent(words, stop.signal);
+  return await runWithShim(split, { env, clock: systemClock, logWriter }, stop.signal, runAgent);
 }
 
 /** A defect: everything expected was handled where it belongs. */
 function crash(error: unknown): void {
   // Lines for a log are for the daemons; people read sentences.
-  if (commands.has(firstWord)) {
+  const isForPeople = /^\w/.test(firstWord) && firstWord !== "run-once" && firstWord !== "api-server";
+  if (isForPeople) {
     openStreams().stderr.write(`nodelet ${firstWord}: ended because of a defect in it: ${explain(error)}\n`);
     return void leave(1);
   }
@@ -136,11 +143,17 @@ function crash(error: unknown): void {
   void leave(1);
 }
 
-/** stdout and stderr for people and their pipes. A reader that left (`| head`) ends us as SIGPIPE would. */
+/** stdout and stderr for people and their pipes. A reader that left (`| head`) ends us as SIGPIPE would; a full disk is told. */
 function openStreams(): Pick<NodeJS.Process, "stdout" | "stderr"> {
   if (openedStreams.length === 0) {
     openedStreams.push(process.stdout, process.stderr);
-    for (const stream of openedStreams) stream.on("error", () => process.exit(128 + 13));
+    for (const stream of openedStreams) {
+      stream.on("error", (error) => {
+        if (codeOf(error) === "EPIPE") process.exit(128 + 13);
+        if (stream === process.stdout) process.stderr.write(`nodelet: can't write the answer: ${messageOf(error)}\n`);
+        process.exit(1);
+      });
+    }
   }
   return process;
 }
@@ -149,5 +162,10 @@ function openStreams(): Pick<NodeJS.Process, "stdout" | "stderr"> {
 async function leave(code: number): Promise<void> {
   await Promise.race([logWriter.flush(), systemClock.sleep(lastWordsWithinMs, never)]);
   for (const stream of openedStreams) await new Promise((resolve) => stream.write("", resolve));
+  await exit(code);
+}
+
+async function exit(code: number): Promise<void> {
+  await beforeExit(code).catch(() => {});
   process.exit(code);
 }

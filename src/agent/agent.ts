@@ -1,13 +1,15 @@
 import { checkSwap, ServiceManager } from "../connections/host/index.ts";
 import { onAbort, TaskScope, unlessAborted } from "../ground/base/index.ts";
-import { NODELET_VERSION } from "../ground/config/index.ts";
+import { capacitySettingsOf, mayChangeHost, NODELET_VERSION } from "../ground/config/index.ts";
+import { amountsOf, overReserved } from "../ground/model/index.ts";
 import { showIdentity } from "../node/metrics/index.ts";
+import { memoryMayReachDisk, oldCgroups } from "../node/object/index.ts";
+import type { Turn } from "../node/rollout/index.ts";
 import { type NodeApiPorts, startWatchdog, watchLog } from "../node/server/index.ts";
 import type { AgentParts } from "./build-agent.ts";
 import { openPodResources } from "./build-pod-resources.ts";
-import { mayChangeHost } from "./host-settings.ts";
 import type { AgentInputs } from "./inputs.ts";
-import { memoryMayReachDisk, oldCgroups } from "./node-warnings.ts";
+import { applyLive, checksOf, configApi } from "./running-turn.ts";
 import { keepSystemCgroups } from "./system-cgroups.ts";
 
 /** One step of the start; the order matters, since an error at one hides what comes after. */
@@ -22,6 +24,9 @@ export class Agent {
   readonly stages: readonly Stage[];
   readonly #listeners: NodeApiPorts;
   readonly #task: AgentInputs["task"];
+  readonly #rollout: AgentInputs["rollout"];
+  /** Undefined once everything has begun to work. */
+  #stage: string | undefined = "build";
   readonly #service: ServiceManager;
   readonly #early = new TaskScope();
   readonly #listening = new TaskScope();
@@ -29,15 +34,17 @@ export class Agent {
   /** The stage that is being started, or was last. */
   #starting: Promise<void> = Promise.resolve();
 
-  constructor(parts: AgentParts, listeners: NodeApiPorts, task: AgentInputs["task"]) {
+  constructor(parts: AgentParts, listeners: NodeApiPorts, { task, rollout }: Pick<AgentInputs, "task" | "rollout">) {
     const { base } = parts;
     this.parts = parts;
     this.#listeners = listeners;
     this.#task = task;
+    this.#rollout = rollout;
     this.#service = new ServiceManager(base.process.service.notifySocket, base.log);
     this.stages = [
       { name: "watchdog", start: () => this.#startWatchdog() },
       { name: "lock file", start: () => base.host.holdLock(base.config, this.#earlyPorts()) },
+      { name: "trial", start: () => this.#attendTrial() },
       { name: "checks", start: () => this.#check() },
       { name: "identity", start: () => this.#showIdentity() },
       { name: "directories", start: () => this.#prepareDirectories() },
@@ -52,9 +59,9 @@ export class Agent {
   /**
    * Starts the agent, works until `stop` is aborted or somebody else wants the lock file, and stops: loops of the pods,
    * listeners, runtime, watchdog. Containers are not touched. Rejects when the agent cannot start or a loop it
-   * cannot do without dies.
+   * cannot do without dies. `begin anew`: it ended for another configuration, and is to be built with that one.
    */
-  async run(stop: AbortSignal): Promise<void> {
+  async run(stop: AbortSignal): Promise<"stop" | "begin anew"> {
     const { ending, log } = this.parts.base;
     using _ = onAbort(stop, () => ending.request("asked to stop"));
     for (const scope of [this.#early, this.#listening, this.parts.base.scope]) ending.follow(scope);
@@ -70,11 +77,22 @@ export class Agent {
       await this.#stop();
     }
     log.info("Stopped; containers keep running");
+    return ending.wantsAnotherTurn ? "begin anew" : "stop";
   }
 
-  async #start({ start }: Stage): Promise<void> {
+  /**
+   * Ends this turn for another one. Not while the machine is being turned off: with the turn would go the lock by which
+   * the machine waits for its pods, and no other one is given out any more.
+   */
+  beginAnew(why: string): void {
+    const { base, shutdown } = this.parts;
+    shutdown.progress.whenNotUnderWay(() => base.ending.beginAnew(why));
+  }
+
+  async #start({ name, start }: Stage): Promise<void> {
     const { signal } = this.parts.base.ending;
     signal.throwIfAborted();
+    this.#stage = name;
     this.#starting = start();
     await unlessAborted(this.#starting, signal);
   }
@@ -91,16 +109,19 @@ export class Agent {
 
   /** Answers systemd's watchdog from here on, and tells systemd as soon as the agent is about to end. */
   async #startWatchdog(): Promise<void> {
-    const { config, clock, random, log, health, ending, process } = this.parts.base;
+    const { config, clock, random, log, health, ending, process, bringTraces } = this.parts.base;
     const scope = this.#early;
     const service = this.#service;
     const standalone = config.flags.kubeconfig === "";
     log.info("Starting nodelet", { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, standalone });
     if (!process.isRoot) log.error("The agent needs to run as root", new Error("it does not run as uid 0"));
     watchLog(health, process.logControl);
+    if (bringTraces !== undefined) scope.spawn("traces", (signal) => bringTraces(signal));
     onAbort(ending.signal, () => {
-      log.info("Stopping", { why: ending.signal.reason });
-      scope.spawn("say stopping", () => service.tell({ stopping: true, status: "Stopping" }));
+      const isStop = !ending.wantsAnotherTurn;
+      log.info(isStop ? "Stopping" : "Beginning anew", { why: ending.signal.reason });
+      const status = isStop ? "Stopping" : "Taking up another configuration";
+      scope.spawn("say stopping", () => service.tell(isStop ? { stopping: true, status } : { status }));
     });
     if (!config.gates.enabled("SystemdWatchdog")) return;
     startWatchdog(process.service, process.pid, { health, service, clock, log, random }, scope);
@@ -115,6 +136,10 @@ export class Agent {
     const { base, events } = this.parts;
     const swaps = await base.host.swaps();
     checkSwap(base.config.kubelet.failSwapOn, swaps);
+    const { cpus, memoryBytes } = base.host.facts.machine;
+    const capacity = amountsOf({ cpu: String(cpus.logical), memory: String(memoryBytes) });
+    const problem = overReserved(capacity, capacitySettingsOf(base.config));
+    if (problem !== undefined) throw new Error(problem);
     if (swaps.length > 0 && !(await base.host.canMountWithoutSwap())) events.node(memoryMayReachDisk);
   }
 
@@ -149,6 +174,26 @@ export class Agent {
     // Ready means that the agent answers; a runtime that comes late must not run into systemd's start timeout.
     const waiting = `Waiting for the container runtime at ${config.kubelet.containerRuntimeEndpoint}`;
     await this.#service.tell({ ready: true, status: waiting });
+    // From here on people can see how the agent does with what they change.
+    this.#rollout?.follow(this.#turn, this.parts.base.scope);
+  }
+
+  /** Whatever comes next may wait for ever because of the configuration. The lock file is not up to that. */
+  async #attendTrial(): Promise<void> {
+    this.#rollout?.attend(this.#turn, this.parts.base.scope);
+  }
+
+  get #turn(): Turn {
+    const { base, events, cluster } = this.parts;
+    return {
+      checks: () => checksOf(base.health),
+      stage: () => this.#stage,
+      apply: (config) => applyLive(this.parts, config),
+      beginAnew: (why) => this.beginAnew(why),
+      recordEvent: events.node,
+      onReport: base.wakes.node.tell,
+      api: cluster && configApi(cluster),
+    };
   }
 
   async #connectRuntime(): Promise<void> {
@@ -179,10 +224,11 @@ export class Agent {
     await openPodResources(base, { devices, claims, placed, sight });
     engine.start(scope);
     scope.spawn("cgroup healing", (signal) => cgroups.run(signal));
-    if (placed.placement.pinsCpus) scope.spawn("CPUs of containers", (signal) => placed.cpusets.run(signal));
+    scope.spawn("CPUs of containers", (signal) => placed.cpusets.run(signal));
     await member?.start();
     upkeep.start(scope);
     log.info("Started nodelet");
+    this.#stage = undefined;
     const task = this.#task;
     if (task === undefined) return;
     scope.spawn("the task at hand", async (signal) => {

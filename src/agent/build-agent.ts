@@ -1,9 +1,10 @@
 import { ContainerHints } from "../connections/cri/index.ts";
-import { eventsTo, type Recorders } from "../connections/kube/index.ts";
+import { type CertificateState, eventsTo, type NodeEvents } from "../connections/kube/index.ts";
 import type { PluginRegistration } from "../connections/plugins/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
 import { type PodUid, uidOf } from "../ground/model/index.ts";
-import type { NodeKeeper } from "../node/object/index.ts";
+import { showRollout } from "../node/metrics/index.ts";
+import type { NodeFacts, NodeKeeper } from "../node/object/index.ts";
 import type { OomWatch } from "../node/oom/index.ts";
 import { LazyStatistics, type NodeApiPorts, noReviews } from "../node/server/index.ts";
 import { ShutdownProgress } from "../node/shutdown/index.ts";
@@ -12,20 +13,24 @@ import type { NodeCgroups } from "../pod/resources/index.ts";
 import { knownServices, runtimeHandlers, swapBytes } from "../pod/runtime/index.ts";
 import { crashBackoffOf } from "../pod/workers/index.ts";
 import { Agent } from "./agent.ts";
-import { buildAdmission } from "./build-admission.ts";
+import { type AdmissionTrial, admissionOnTrial, buildAdmission, type JudgingParts } from "./build-admission.ts";
 import { buildCgroups } from "./build-cgroups.ts";
 import { buildClaims, type ClaimParts } from "./build-claims.ts";
+import { buildCloud } from "./build-cloud.ts";
 import type { Cluster } from "./build-cluster.ts";
+import { buildDashboard } from "./build-dashboard.ts";
 import { buildDevices, type DeviceParts } from "./build-devices.ts";
 import { buildDryRuns } from "./build-dry-runs.ts";
 import { buildEviction, type EvictionWatches } from "./build-eviction.ts";
 import { buildImages, type ImageParts } from "./build-images.ts";
+import { buildManifestPlan } from "./build-manifest-plan.ts";
 import { buildNodeParts, type NodeParts } from "./build-node-parts.ts";
 import { buildOomWatch, followOom } from "./build-oom.ts";
 import { buildPlacement, type PlacementParts } from "./build-placement.ts";
 import { buildPluginRegistration } from "./build-plugins.ts";
 import { buildPodEngine, type PodEngine } from "./build-pod-engine.ts";
 import { buildPodSight, type PodSight } from "./build-pod-sight.ts";
+import { buildSelfViews } from "./build-self-views.ts";
 import { buildShutdown, type ShutdownParts } from "./build-shutdown.ts";
 import { buildSources, type ManifestSources } from "./build-sources.ts";
 import { buildStatistics } from "./build-statistics.ts";
@@ -38,7 +43,7 @@ import type { PodEngineParts } from "./pod-engine-parts.ts";
 /** Every part of the agent. Each exists when the next is built from it; none has begun to work. */
 export interface AgentParts {
   readonly base: Foundation;
-  readonly events: Recorders;
+  readonly events: NodeEvents;
   readonly cluster: Cluster | undefined;
   readonly devices: DeviceParts;
   /** Undefined: there are no resource claims on this node. */
@@ -52,6 +57,8 @@ export interface AgentParts {
   readonly cgroups: NodeCgroups;
   readonly volumes: VolumeParts;
   readonly engine: PodEngine;
+  /** Admission that gives nothing away, for those who ask what it would say. */
+  readonly onTrial: () => AdmissionTrial;
   readonly memory: ReturnType<typeof followOom>;
   readonly member: Member | undefined;
   readonly shutdown: ShutdownParts;
@@ -64,6 +71,8 @@ export interface Member {
   readonly keeper: NodeKeeper;
   /** The API server has the pod's present status, or has nothing to show it by. */
   isReported(uid: PodUid): boolean;
+  /** Undefined: the API server does not sign it. */
+  servingCertificate(): CertificateState | undefined;
   start(): Promise<void>;
 }
 
@@ -72,7 +81,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const base = layFoundation(inputs);
   const { config } = base;
   const cluster = inputs.cluster && joinable(base, inputs.cluster);
-  const events = eventsTo(cluster, base.log.named("events"), config.nodeName);
+  const events = eventsTo(cluster, { log: base.log.named("events"), clock: base.clock }, config.nodeName);
   const devices = buildDevices(base);
   const node = buildNodeParts(base, { known: cluster?.known, devices });
   const sources = buildSources(base, { recordEvent: events.pod, hasApi: cluster !== undefined });
@@ -87,6 +96,8 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const claims = buildClaims(base, { membership, holds: (uid) => sight.holds(uid) });
   cluster?.known.onChange(base.wakes.decisions.tell);
   const progress = shutdownProgress(base);
+  const isShuttingDown = (): boolean => progress.isUnderWay;
+  const judging: JudgingParts = { known: cluster?.known, ...node, ...placed, devices, sight, isShuttingDown };
   const engine = buildPodEngine({
     ...base,
     ...volumes,
@@ -97,14 +108,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
     context: node.context,
     runtime: base.cri.runtime,
     runtimeName: () => base.link.runtime.identity.name,
-    admission: buildAdmission(base, {
-      known: cluster?.known,
-      ...node,
-      ...placed,
-      devices,
-      sight,
-      isShuttingDown: () => progress.isUnderWay,
-    }),
+    admission: buildAdmission(base, judging),
     ...deviceUse(base, devices, claims),
     hostIPs: () => node.ips.current,
     readHostDns: node.readHostDns,
@@ -128,15 +132,18 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const handlers = { CSIPlugin: volumes.csiDrivers, DevicePlugin: devices.plugins, DRAPlugin: claims?.drivers };
   const registration = buildPluginRegistration(base, handlers);
   const known = { base, events, cluster, node, sources, sight, images };
-  const built = { ...known, devices, claims, registration, placed, cgroups, volumes, engine, memory };
-  const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress });
+  const onTrial = () => admissionOnTrial(base, judging);
+  const built = { ...known, devices, claims, registration, placed, cgroups, volumes, engine, onTrial, memory };
+  const nodeConfig = inputs.rollout?.nodeReport;
+  const member = inputs.cluster && cluster && buildMember(inputs.cluster, cluster, { ...built, progress, nodeConfig });
   const { context } = node;
   const kept = { context, sight, events, cluster, workers: engine.workers, volumes: volumes.volumes };
   const shutdown = buildShutdown(base, { ...kept, progress, isReported: member?.isReported });
   const eviction = buildEviction(base, { ...kept, pressure: node.pressure, images: images.collection, gc: engine.gc });
   const upkeep = buildUpkeep(base, { ...kept, eviction, keeper: member?.keeper });
+  if (inputs.rollout !== undefined) showRollout(base.metrics.figures.main, inputs.rollout.shown);
   const parts: AgentParts = { ...built, member, shutdown, eviction, upkeep };
-  return new Agent(parts, listenerPorts(parts, inputs), inputs.task);
+  return new Agent(parts, listenerPorts(parts, inputs), inputs);
 }
 
 /** Whoever acts on whether the machine is being turned off is woken when that changes. */
@@ -150,10 +157,11 @@ function shutdownProgress({ wakes }: Foundation): ShutdownProgress {
 }
 
 function joinable(base: Foundation, { parts, connect }: ClusterInputs): Cluster {
-  const { config, rootDir, clock, random, log, metrics, process } = base;
+  const { config, rootDir, clock, random, log, metrics, process, tracer } = base;
   const watchRequests = (host: string) => metrics.kube.watch(host);
   const { environment } = process;
-  return parts.buildCluster(base, connect({ config, rootDir, clock, random, log, environment, watchRequests }));
+  const ports = { config, rootDir, clock, random, log, environment, watchRequests, tracer };
+  return parts.buildCluster(base, connect(ports));
 }
 
 function buildSight(base: Foundation, { mux }: ManifestSources, oom: OomWatch) {
@@ -225,12 +233,17 @@ function buildMember(
     volumes,
     engine,
     progress,
-  }: Omit<AgentParts, "member" | "shutdown" | "eviction" | "upkeep"> & { readonly progress: ShutdownProgress },
+    nodeConfig,
+  }: Omit<AgentParts, "member" | "shutdown" | "eviction" | "upkeep"> & {
+    readonly progress: ShutdownProgress;
+    readonly nodeConfig: NodeFacts["config"];
+  },
 ): Member {
   const { resources } = node;
   const { runtimeStatus } = sight;
   const { volumesInUse } = volumes;
   const recordNodeEvent = events.node;
+  const cloud = buildCloud(base);
   const keeper = code.buildNode(base, {
     cluster,
     network,
@@ -241,6 +254,8 @@ function buildMember(
     volumesInUse,
     shutdownProblem: () => progress.problem,
     pressure: node.pressure,
+    config: nodeConfig,
+    cloud,
   });
   const pods = code.buildApiPods(base, { cluster, sight, workers: engine.workers });
   const { serverTLSBootstrap } = base.config.kubelet;
@@ -248,8 +263,10 @@ function buildMember(
   return {
     keeper,
     isReported: (uid) => pods.isReported(uid),
+    servingCertificate: () => serving?.state,
     async start() {
       base.metrics.startup.begin();
+      if (cloud !== undefined) base.scope.spawn("cloud", (signal) => cloud.run(signal));
       keeper.start(base.scope);
       // Before anything is waited for: pods begin to report in this very moment.
       pods.start(base.scope);
@@ -263,27 +280,34 @@ function listenerPorts(parts: AgentParts, inputs: AgentInputs): NodeApiPorts {
   const { base, cluster, engine, sight, node, volumes } = parts;
   const { config, clock, metrics, cri, link, process } = base;
   const measured = { node: node.context, observer: sight.observer, volumes: volumes.volumes };
+  const statistics = new LazyStatistics(
+    base.scope,
+    () => buildStatistics(base, measured),
+    () => link.connected !== undefined,
+  );
   return {
     views: engine.views,
     runtimeViews: sight.observer,
     runtime: cri.runtime,
     health: base.health,
     figures: metrics.figures,
-    statistics: new LazyStatistics(
-      base.scope,
-      () => buildStatistics(base, measured),
-      () => link.connected !== undefined,
-    ),
+    statistics,
     reviews:
       cluster === undefined || inputs.cluster === undefined
         ? noReviews
         : metrics.kube.reviews(inputs.cluster.parts.kubeReviews(cluster.clients.reviews), clock),
     configz: process.configz,
+    rollout: inputs.rollout?.desk,
     dryRuns: buildDryRuns(parts),
+    planManifest: buildManifestPlan(parts),
+    dashboard: buildDashboard({ ...parts, statistics }),
     commandLine: process.commandLine,
     facts: { version: NODELET_VERSION, kubeletVersion: config.reportedVersion, startedAt: clock.now() },
     logVerbosity: process.logControl,
+    self: buildSelfViews(parts),
     plans: { shutdown: () => parts.shutdown.report() },
+    tracer: base.tracer,
+    pulls: (signal) => parts.images.images.pulls(signal),
     resources: async () => {
       const pods = engine.views.pods();
       return { ...(await parts.placed.report(pods)), claims: parts.claims?.report(pods) ?? [] };

@@ -1,6 +1,13 @@
 import { join } from "node:path";
 import { type TaskScope, whenDifferent } from "../ground/base/index.ts";
-import { fullName, isMirrorPod, isStaticPod, type PodUid, uidOf } from "../ground/model/index.ts";
+import {
+  configSourceAnnotation,
+  fullName,
+  isMirrorPod,
+  isStaticPod,
+  type PodUid,
+  uidOf,
+} from "../ground/model/index.ts";
 import { followMirrors, isMirrorOf, MirrorPods } from "../pod/registry/index.ts";
 import { ApiSource, listStartedPods, OfflineFile } from "../pod/sources/index.ts";
 import { ApiReports } from "../pod/status/index.ts";
@@ -109,6 +116,7 @@ function buildMirrors(
     staticPod: (name) => sight.mux.pods().find((pod) => isStaticPod(pod) && fullName(pod) === name),
     isTerminating: (name, wanted) => workers.isLeaving(name, wanted && uidOf(wanted)),
     mirrorPod: (name) => cluster.pods.list().find((pod) => isMirrorPod(pod) && fullName(pod) === name),
+    isSourceKnown: ({ metadata }) => sight.mux.allReadyFor(metadata.annotations?.[configSourceAnnotation]),
     node: () => cluster.own.node,
     client: cluster.clients.main,
   });

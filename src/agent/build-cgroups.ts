@@ -6,13 +6,13 @@ import {
   memoryForPods,
   type NodeAllocatableSettings,
   NodeCgroups,
+  nodeShareOf,
   type Placement,
 } from "../pod/resources/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import { hasWhatWasPromised } from "../pod/workers/index.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
-import { shareOf } from "./node-share.ts";
 
 export function buildCgroups(
   base: Foundation,
@@ -21,7 +21,7 @@ export function buildCgroups(
 ): NodeCgroups {
   const { config, host, clock, log, process, scope } = base;
   const { kubelet } = config;
-  const share = shareOf(base);
+  const share = nodeShareOf(config, host.facts);
   return new NodeCgroups(
     scope,
     {

@@ -11,7 +11,7 @@ import {
   type ResourceStatus,
 } from "../ground/model/index.ts";
 import type { PodResourcesPorts } from "../node/server/index.ts";
-import { ClaimHealth, ClaimManager, ClaimSweep, claimReport, diskFiles } from "../pod/resources/index.ts";
+import { ClaimHealth, ClaimManager, ClaimSweep, claimReport, claimsShown, diskFiles } from "../pod/resources/index.ts";
 import type { Membership } from "./build-volumes.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -74,8 +74,7 @@ export function buildClaims(
       const container = followsHealth ? containerNamed(pod, name)?.container : undefined;
       return container === undefined ? [] : health.of(pod, container);
     },
-    shownTo: (pod, container) =>
-      [...new Set(manager.claimsOf(pod, container).map(({ claim }) => claim))].map(shownClaim),
+    shownTo: (pod, container) => claimsShown(manager.claimsOf(pod, container)),
     report: (pods) =>
       claimReport(
         {
@@ -92,16 +91,6 @@ export function buildClaims(
       running.spawn("claims of pods that are gone", (signal) => sweep.run(signal));
     },
   };
-}
-
-/** All its devices, whatever part of it the container asks for: so it is with the kubelet. */
-function shownClaim({
-  name,
-  namespace,
-  drivers,
-}: ReturnType<ClaimManager["claimsOf"]>[number]["claim"]): ReturnType<PodResourcesPorts["claimsOf"]>[number] {
-  const devices = [...drivers].flatMap(([driver, own]) => own.map((device) => ({ driver, ...device })));
-  return { name, namespace, devices };
 }
 
 function claimsFrom(membership: Membership | undefined): ConstructorParameters<typeof ClaimManager>[0]["getClaim"] {

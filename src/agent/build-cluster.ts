@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import {
   type ApiConnection,
+  type CertificateState,
   EventRecorder,
   getObject,
   Informer,
@@ -34,6 +35,8 @@ export interface Cluster {
   readonly objects: ObjectSource;
   readonly events: EventRecorder;
   readonly requestToken: RequestToken;
+  /** Of the certificate that the agent keeps renewing; undefined: it keeps none. */
+  clientCertificate(): CertificateState | undefined;
   /**
    * Opens the way to the API server and begins to follow it; resolves without waiting for its first answer, unless the
    * node has yet to become a member and its certificate is not rotated.
@@ -85,6 +88,7 @@ export function buildCluster(base: Foundation, connection: ApiConnection): Clust
     objects: objectSource(clients.main, new ObjectWatches(base.scope, ports)),
     requestToken: (namespace, serviceAccount, spec, signal) =>
       requestToken(clients.main, namespace, serviceAccount, spec, signal),
+    clientCertificate: () => connection.certificate?.state,
     async start(scope) {
       await connection.open(scope);
       const { certificate } = connection;

@@ -2,7 +2,7 @@ import { liveLayers } from "../connections/cri/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
 import type { TaskScope } from "../ground/base/index.ts";
 import { evictionSettingsOf } from "../ground/config/index.ts";
-import { type IdentifiedPod, kubepodsCgroup, uidOf } from "../ground/model/index.ts";
+import { type IdentifiedPod, isTerminalPhase, kubepodsCgroup, uidOf } from "../ground/model/index.ts";
 import {
   type CandidateLife,
   DiskSignals,
@@ -21,7 +21,7 @@ import {
 import type { ConfiguredImageGc } from "../pod/images/index.ts";
 import { type ContainerGc, type NodeContext, podLogDirectory, runtimeLabels } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import { type PodState, type PodWorkers, takeOffInTime } from "../pod/workers/index.ts";
+import { endByNode, type PodState, type PodWorkers } from "../pod/workers/index.ts";
 import type { Cluster } from "./build-cluster.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
@@ -101,15 +101,16 @@ function buildManager(base: Foundation, parts: EvictionParts, disk: PodDiskMeter
 function present({ table }: PodSight, exemption: (pod: IdentifiedPod) => string | undefined) {
   return table.pods().flatMap((pod) => {
     const state = table.stateOf(uidOf(pod));
-    const life = state && lifeOf(state);
+    const life = state && lifeOf(pod, state);
     return life === undefined ? [] : [{ pod, life, exemption: exemption(pod) }];
   });
 }
 
-function lifeOf(state: PodState): CandidateLife | undefined {
+function lifeOf(pod: IdentifiedPod, state: PodState): CandidateLife | undefined {
   switch (state.step) {
     case "running":
-      return { step: "running" };
+      // One that had ended before this agent began is taken up until the runtime says that nothing of it is left.
+      return { step: isTerminalPhase(pod.status?.phase) ? "stopped" : "running" };
     case "terminating":
       return { step: "stopping", killAt: state.killDeadline, isAtOnce: state.graceSeconds === 0 };
     case "terminated":
@@ -124,10 +125,8 @@ function evictPorts({ clock, metrics, scope }: Foundation, { events, workers }: 
     clock,
     recordEvent: events.pod,
     onEvicted: metrics.pods.onEvicted,
-    takeOff: (pod, request) => {
-      scope.spawn("take off", (signal) =>
-        takeOffInTime(pod, request, { workers, recordEvent: events.pod, clock }, signal),
-      );
+    endPod: (pod, request) => {
+      scope.spawn("take off", (signal) => endByNode(pod, request, { workers, recordEvent: events.pod, clock }, signal));
     },
   };
 }
@@ -153,7 +152,8 @@ function buildStorageWatch(base: Foundation, parts: EvictionParts, meter: PodDis
   return new StorageWatch({
     clock: base.clock,
     log: base.log.named("eviction"),
-    activePods: () => sight.table.pods().filter((pod) => sight.table.stateOf(uidOf(pod))?.step === "running"),
+    activePods: () =>
+      present(sight, () => undefined).flatMap(({ pod, life }) => (life.step === "running" ? [pod] : [])),
     isExempt: (pod) => exemptionOf(pod, isStandalone) !== undefined,
     measure: meter.measure,
     layers: meter.layers,

@@ -45,6 +45,7 @@ export function buildImages(
   });
   const images = new PodImages(config, {
     images: cri.images,
+    content: cri.imageContent,
     runtime: () => base.link.runtime.identity,
     clock,
     log,

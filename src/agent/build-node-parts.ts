@@ -1,6 +1,6 @@
 import { NodePressure } from "../node/eviction/index.ts";
 import type { NodeKnowledge } from "../node/object/index.ts";
-import { memoryForPods, NodeResources } from "../pod/resources/index.ts";
+import { memoryForPods, NodeResources, nodeShareOf } from "../pod/resources/index.ts";
 import {
   type DnsSettings,
   defaultUserIdPool,
@@ -11,7 +11,6 @@ import {
 } from "../pod/runtime/index.ts";
 import type { DeviceParts } from "./build-devices.ts";
 import type { Foundation } from "./foundation.ts";
-import { shareOf } from "./node-share.ts";
 
 /** Port: the Node that pods are judged by, where there is a cluster. */
 export interface JudgedBy {
@@ -104,7 +103,7 @@ function nodeContext(
       ? {
           throttlingFactor: kubelet.memoryThrottlingFactor,
           pageSizeBytes: 4096,
-          podsMemoryBytes: memoryForPods(shareOf(base)),
+          podsMemoryBytes: memoryForPods(nodeShareOf(config, host.facts)),
         }
       : undefined,
     get nodeAllocatable() {

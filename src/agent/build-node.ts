@@ -27,6 +27,8 @@ export function buildNode(
     readonly volumesInUse: () => readonly string[];
     readonly shutdownProblem: () => string | undefined;
     readonly pressure: NodePressure;
+    readonly config: NodeFacts["config"];
+    readonly cloud: NodeFacts["cloud"];
   },
 ): NodeKeeper {
   const { config, clock, cri, log, random, link, metrics, wakes } = base;
@@ -56,6 +58,8 @@ export function buildNode(
       devices: () => ({ ...devices.manager.amounts(), hasCheckpoint: devices.wereThere() }),
       shutdownProblem: parts.shutdownProblem,
       shortcoming: undefined,
+      config: parts.config,
+      cloud: parts.cloud,
     },
   });
   wakes.node.on(() => keeper.wake());

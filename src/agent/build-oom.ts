@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { CgroupPaths, cgroupReader } from "../connections/host/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
-import { type PodUid, podUidOfCgroup, uidOf } from "../ground/model/index.ts";
+import { type PodUid, podUidInPath, uidOf } from "../ground/model/index.ts";
 import { OomMetrics } from "../node/metrics/index.ts";
-import { OomWatch, SeenRecords, type TellOfKillPorts, tellOfKill } from "../node/oom/index.ts";
+import { killsByPod, OomWatch, SeenRecords, type TellOfKillPorts, tellOfKill } from "../node/oom/index.ts";
 import type { NodeContext } from "../pod/runtime/index.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
@@ -40,18 +40,18 @@ export function followOom(base: Foundation, parts: OomParts): { run(signal: Abor
 }
 
 /** By the counters of the cgroups themselves, of containers that run. */
-function* killsOfContainers({ host }: Foundation, { sight, context }: OomParts): Generator<readonly [string, number]> {
+function killsOfContainers({ host }: Foundation, { sight, context }: OomParts): Iterable<readonly [string, number]> {
   const reader = cgroupReader(host.facts.cgroups);
   const paths = new CgroupPaths(reader, context.cgroups);
-  for (const { uid, containers } of sight.observer.all()) {
+  return killsByPod(sight.observer.all(), function* ({ uid, containers }) {
     const podPath = paths.podPath(uid);
-    if (podPath === undefined) continue;
+    if (podPath === undefined) return;
     const pathOf = paths.below(podPath);
     for (const { id, state } of containers) {
       const path = state === "running" ? pathOf(id) : undefined;
-      if (path !== undefined) yield [id, reader.oomKills(path) ?? 0];
+      if (path !== undefined) yield [id, reader.oomKills(path) ?? 0] as const;
     }
-  }
+  });
 }
 
 function killTelling({ log, wakes }: Foundation, { sight, events, context }: OomParts): TellOfKillPorts {
@@ -59,10 +59,7 @@ function killTelling({ log, wakes }: Foundation, { sight, events, context }: Oom
   return {
     log: log.named("oom"),
     ownerOf: (id) => observer.ownerOf(id),
-    podOfCgroup(path) {
-      const uids = path.split("/").flatMap((element) => podUidOfCgroup(context.cgroups, element) ?? []);
-      return uids[0] as PodUid | undefined;
-    },
+    podOfCgroup: (path) => podUidInPath(context.cgroups, path) as PodUid | undefined,
     latest: (uid) => observer.latest(uid),
     inspect: (uid, signal) => observer.inspect(uid, signal),
     podOf: (uid) => table.pods().find((pod) => uidOf(pod) === uid),

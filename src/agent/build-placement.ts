@@ -54,6 +54,7 @@ export function buildPlacement(
     clock: base.clock,
     log,
     periodMs: config.kubelet.cpuManagerReconcilePeriodMs,
+    pinsCpus: placement.pinsCpus,
     running: () => runningContainers(sight),
     wantedFor: ({ pod, name }) => (isAtWork(sight, uidOf(pod)) ? placement.of(uidOf(pod), name).cpus : ""),
     async tellRuntime(containerId, cpusetCpus, signal) {

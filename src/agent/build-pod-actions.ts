@@ -16,7 +16,7 @@ import { readVolumeFile } from "../pod/volumes/index.ts";
 import { PodCheckpointFiles, PodProbes, PodSetup, type PodSetupPorts, Resizer } from "../pod/workers/index.ts";
 import type { PodEngineParts } from "./pod-engine-parts.ts";
 
-/** Everything by which pods are acted upon; what decides about them is connected in pod-engine.ts. */
+/** Everything by which pods are acted upon; what decides about them is connected in build-pod-engine.ts. */
 export interface PodActions {
   readonly checkpoints: PodCheckpointFiles;
   readonly probes: Probes;
@@ -109,16 +109,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
   };
 }
 
-function buildResizer({
-  clock,
-  runtime,
-  context,
-  sight,
-  cgroups,
-  placement,
-  scope,
-  resizeSettings,
-}: PodEngineParts): Resizer {
+function buildResizer({ clock, runtime, context, sight, cgroups, placement, resizeSettings }: PodEngineParts): Resizer {
   const { allocations, actuations, wanted, observer } = sight;
   return new Resizer({
     clock,
@@ -129,8 +120,8 @@ function buildResizer({
     tellsOfPods: resizeSettings.ofPods,
     // They are made when the agent starts.
     cgroups: {
-      raise: (pod, resource) => cgroups.pods.raise(pod, resource),
-      lower: (pod, resource) => cgroups.pods.lower(pod, resource),
+      raise: (pod, resources) => cgroups.pods.raise(pod, resources),
+      lower: (pod, resources) => cgroups.pods.lower(pod, resources),
       follow: (pod) => cgroups.pods.follow(pod),
       memoryLimit: (pod) => cgroups.pods.memoryLimit(pod),
       memoryUsage: (pod) => cgroups.pods.memoryUsage(pod),
@@ -138,7 +129,6 @@ function buildResizer({
     },
     containers: new ContainerUpdates(runtime, context, (uid, name) => placement.of(uid, name)),
     sandboxOf: (uid) => observer.latest(uid)?.sandboxes[0]?.id,
-    signal: scope.signal,
   });
 }
 

@@ -1,6 +1,7 @@
 import { CollectorLoop, type TaskScope } from "../ground/base/index.ts";
 import { containerHash, type PodUid, uidOf } from "../ground/model/index.ts";
 import { showNodeState } from "../node/metrics/index.ts";
+import type { Probes } from "../pod/probes/index.ts";
 import { PodIntake, PodRegistry, preempter } from "../pod/registry/index.ts";
 import { type ContainerGc, followHints, PruningObserver } from "../pod/runtime/index.ts";
 import {
@@ -19,6 +20,9 @@ export interface PodEngine {
   readonly views: PodViews;
   readonly workers: PodWorkers;
   readonly gc: ContainerGc;
+  readonly probes: Pick<Probes, "shown">;
+  /** What would be decided about a pod that comes now. */
+  readonly foresee: PodRegistry["foresee"];
   start(scope: TaskScope): void;
 }
 
@@ -79,6 +83,8 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
     views,
     workers,
     gc: actions.gc,
+    probes: actions.probes,
+    foresee: (pod, replaced, admission) => registry.foresee(pod, replaced, admission),
     start(running) {
       running.spawn("container garbage collection", (signal) => collecting.run(signal));
       running.spawn("runtime status", (signal) => runtimeStatus.run(signal));
@@ -162,6 +168,7 @@ function buildWorkers(parts: PodEngineParts, actions: PodActions): PodWorkers {
     isListed: (uid) => wanted.has(uid),
     probes: actions.podProbes,
     metrics: workerMetrics(metrics),
+    ...(parts.tracer !== undefined && { tracer: parts.tracer }),
   });
 }
 
@@ -199,7 +206,7 @@ function buildRegistry(
     isRuntimeKnown: sight.isRuntimeKnown,
     arePodsKnown: sight.arePodsKnown,
     mayStop: ({ sandboxes }) => mux.allReadyFor(sandboxes[0]?.podSource),
-    wasHere: (uid) => actions.checkpoints.load(uid).status !== undefined,
+    wasHere: (uid) => actions.checkpoints.mayKnow(uid),
     preempt: preempter({
       workers,
       recordEvent: recordPodEvent,

@@ -1,6 +1,7 @@
 import {
   CertificateFileStore,
   CertificateManager,
+  type CertificateState,
   issueCertificate,
   issuedWithinMs,
   serverUse,
@@ -19,7 +20,7 @@ import type { Foundation } from "./foundation.ts";
 export function buildServingCertificate(
   base: Foundation,
   { own, clients }: Cluster,
-): { readonly start: (scope: TaskScope) => Promise<void> } {
+): { readonly state: CertificateState; readonly start: (scope: TaskScope) => Promise<void> } {
   const { config, clock, random, metrics } = base;
   const log = base.log.named("kube");
   const { tlsCertFile, tlsPrivateKeyFile } = config.kubelet;
@@ -43,6 +44,9 @@ export function buildServingCertificate(
       issueCertificate(order, issuedWithinMs, { client: clients.main, clock, log, random }, signal),
   });
   return {
+    get state() {
+      return manager.state;
+    },
     async start(scope) {
       await manager.load();
       own.onNode(() => manager.templateChanged());

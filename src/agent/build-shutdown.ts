@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { readBootTime } from "../connections/host/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
 import type { TaskScope } from "../ground/base/index.ts";
 import { isStaticPod, ownGraceSeconds, type PodUid, uidOf } from "../ground/model/index.ts";
@@ -17,6 +18,7 @@ import type { Foundation } from "./foundation.ts";
 
 /** Ends the pods in good time when the machine is turned off. */
 export interface ShutdownParts {
+  readonly progress: ShutdownProgress;
   /** Resolves when it is known whether the machine is being turned off right now. */
   start(scope: TaskScope): Promise<void>;
   /** What would happen now; undefined: the node is configured to let it happen. */
@@ -39,15 +41,18 @@ export function buildShutdown(
   const groups = shutdownGroups(config);
   const hasMetrics = config.gates.enabled("GracefulNodeShutdownBasedOnPodPriority");
   const shown = hasMetrics ? new ShutdownMetrics(metrics.figures.main) : undefined;
-  if (groups.length === 0) return { start: async () => {}, report: () => undefined };
-  const door = host.logind(process.environment["DBUS_SYSTEM_BUS_ADDRESS"]);
+  if (groups.length === 0) return { progress, start: async () => {}, report: () => undefined };
+  const logind = host.logind(process.environment["DBUS_SYSTEM_BUS_ADDRESS"]);
   const shutdown = new GracefulShutdown(groups, {
     clock,
     log: base.log.named("shutdown"),
     progress,
-    state: new ShutdownStateFile(join(rootDir, "graceful_node_shutdown_state")),
-    logindAbsence: () => door.absence(),
-    openLogind: (signal) => door.open(clock, signal),
+    state: new ShutdownStateFile(join(rootDir, "graceful_node_shutdown_state"), {
+      id: host.facts.machine.bootId,
+      at: readBootTime(),
+    }),
+    logindAbsence: () => logind.absence(),
+    openLogind: (signal) => logind.open(clock, signal),
     recordNodeEvent: events.node,
     recordPodEvent: events.pod,
     arePodsKnown: () => sight.arePodsKnown(),
@@ -55,8 +60,9 @@ export function buildShutdown(
     terminate: (uid, request) => workers.terminate(uid, request),
     stepOf: (uid) => sight.table.stateOf(uid)?.step,
     isReported: parts.isReported ?? (() => true),
-    isNodeReported: () => cluster === undefined || isShownUnready(cluster),
-    mayComeBack: isStaticPod,
+    isNodeReported: () => cluster?.own.isReady !== true,
+    // One whose manifest was taken away or changed meanwhile is not wanted any more.
+    mayComeBack: (pod) => isStaticPod(pod) && sight.wanted.has(uidOf(pod)),
     bringBack(pod) {
       // As if its manifest had been taken away and put back: one that has ended does not start again by itself.
       workers.terminate(uidOf(pod), { cause: "deleted", graceSeconds: ownGraceSeconds(pod) });
@@ -64,10 +70,5 @@ export function buildShutdown(
     },
     onState: (state) => shown?.show(state),
   });
-  return { start: (scope) => shutdown.start(scope), report: () => shutdown.report() };
-}
-
-function isShownUnready({ own }: Cluster): boolean {
-  const ready = own.node?.status?.conditions?.find(({ type }) => type === "Ready");
-  return ready?.status !== "True";
+  return { progress, start: (scope) => shutdown.start(scope), report: () => shutdown.report() };
 }

@@ -3,6 +3,8 @@ import type { TaskScope } from "../ground/base/index.ts";
 import type { PodSource, RecordPodEvent } from "../ground/model/index.ts";
 import {
   FileSource,
+  type ForeseenManifest,
+  foreseeManifest,
   HttpSource,
   listStaticPods,
   PodMux,
@@ -16,6 +18,8 @@ import type { Foundation } from "./foundation.ts";
 /** The configured sources of pods that read manifests; what they want goes into the one stream of all sources. */
 export interface ManifestSources {
   readonly mux: PodMux;
+  /** What a manifest of this name and content would come to among the manifests of this node. */
+  foresee(name: string, manifest: Uint8Array): Promise<ForeseenManifest>;
   start(scope: TaskScope): Promise<void>;
 }
 
@@ -40,6 +44,8 @@ export function buildSources(
   const http = sources.includes("http") ? buildHttpSource(base, portsFor("http")) : undefined;
   return {
     mux,
+    foresee: (name, manifest) =>
+      file?.foresee(name, manifest) ?? foreseeManifest(manifest, join("/", name), staticPodSettings(base)),
     async start(scope) {
       await file?.start(scope);
       if (http !== undefined) scope.spawn("manifest URL", (signal) => http.run(signal));
@@ -49,10 +55,7 @@ export function buildSources(
   };
 }
 
-function buildFileSource(
-  base: Foundation,
-  ports: SourcePorts,
-): { readonly start: (scope: TaskScope) => Promise<void> } {
+function buildFileSource(base: Foundation, ports: SourcePorts): Pick<ManifestSources, "foresee" | "start"> {
   const { config, clock, cri } = base;
   const { kubelet, flags } = config;
   const { log } = ports;
@@ -67,6 +70,7 @@ function buildFileSource(
     ports,
   );
   return {
+    foresee: (name, manifest) => file.foresee(name, manifest),
     async start(scope) {
       await adoption.restore(await listStaticPods(cri.runtime, { clock, log }, scope.signal));
       scope.spawn("manifest files", (signal) => file.run(signal));

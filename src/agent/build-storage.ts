@@ -8,8 +8,11 @@ import {
   CsiVolumes,
   claimsOf,
   csiClusterOf,
+  type GrowthReports,
+  type MountLabels,
   type TokenManager,
   type VolumeFiles,
+  VolumesInUse,
 } from "../pod/volumes/index.ts";
 import type { Cluster } from "./build-cluster.ts";
 import type { Foundation } from "./foundation.ts";
@@ -19,6 +22,11 @@ export interface Storage {
   readonly csi: CsiVolumes;
   /** Who takes the drivers that register. */
   readonly drivers: CsiDrivers;
+  /** Volumes of other kinds that the cluster attaches. */
+  readonly inUse: VolumesInUse;
+  readonly growth: GrowthReports;
+  /** For the node's status: what is attached, or has to be. */
+  volumesInUse(): readonly string[];
 }
 
 /** The cluster's storage as this node sees it: claims, and the drivers that register here. */
@@ -29,10 +37,11 @@ export function buildStorage(
     readonly recordEvent: RecordPodEvent;
     readonly tokens: TokenManager;
     readonly files: VolumeFiles;
+    readonly labels: MountLabels | undefined;
   },
 ): Storage {
   const { config, rootDir, clock, random, wakes, host } = base;
-  const { cluster, recordEvent, tokens, files } = parts;
+  const { cluster, recordEvent, tokens, files, labels } = parts;
   const { nodeName } = config;
   const log = base.log.named("volumes");
   const client = cluster.clients.main;
@@ -43,6 +52,8 @@ export function buildStorage(
     onRegistered: () => wakes.volumes.tell(),
   });
   const ofCluster = { client, nodeName, node: () => cluster.own.node, recordEvent: cluster.events.about };
+  const ofStorage = csiClusterOf(ofCluster);
+  const inUse = new VolumesInUse({ onInUse: wakes.node.tell, attachedAt: ofStorage.attachedAt });
   const csi = new CsiVolumes({
     clock,
     log,
@@ -51,7 +62,8 @@ export function buildStorage(
     run: host.runTool,
     files,
     drivers,
-    cluster: csiClusterOf(ofCluster),
+    cluster: ofStorage,
+    labels,
     tokens,
     onInUse: wakes.node.tell,
     nodeName,
@@ -63,5 +75,8 @@ export function buildStorage(
     claims: claimsOf(ofCluster),
     csi,
     drivers,
+    inUse,
+    growth: ofStorage,
+    volumesInUse: () => [...csi.volumesInUse(), ...inUse.list()].sort(),
   };
 }

@@ -1,15 +1,14 @@
 import type { TaskScope } from "../ground/base/index.ts";
-import { parseQuantity, wholeUnits } from "../ground/model/index.ts";
+import { mayChangeHost } from "../ground/config/index.ts";
 import { UtilChains } from "../node/firewall/index.ts";
 import type { NodeKeeper } from "../node/object/index.ts";
-import { watchApi, watchDisk, watchEventLoop } from "../node/server/index.ts";
-import { LogRotation } from "../pod/runtime/index.ts";
+import { type DiskSample, DiskSamples, watchApi, watchDisk, watchEventLoop } from "../node/server/index.ts";
+import { LogRotation, logRotationSettings } from "../pod/runtime/index.ts";
 import { type PodVolumes, sweepOrphanedDirectories } from "../pod/volumes/index.ts";
 import type { Cluster } from "./build-cluster.ts";
 import type { EvictionWatches } from "./build-eviction.ts";
 import type { PodSight } from "./build-pod-sight.ts";
 import type { Foundation } from "./foundation.ts";
-import { mayChangeHost } from "./host-settings.ts";
 
 interface UpkeepParts {
   readonly sight: PodSight;
@@ -21,6 +20,9 @@ interface UpkeepParts {
 
 /** What keeps the node in order beside the pods: logs, storage limits, leftovers, and whether the agent is well. */
 export interface Upkeep {
+  /** What was left on the disk of the root directory in the last day. */
+  diskHistory(): readonly DiskSample[];
+  readonly rotation: LogRotation;
   start(scope: TaskScope): void;
 }
 
@@ -36,14 +38,17 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
     onSweep: metrics.volumes.onSweep,
   };
   const chains = buildUtilChains(base);
+  const samples = new DiskSamples();
   return {
+    diskHistory: () => samples.read(),
+    rotation,
     start(scope) {
       if (chains !== undefined) scope.spawn("iptables chains", (signal) => chains.run(signal));
       scope.spawn("log rotation", (signal) => rotation.run(signal));
       parts.eviction.start(scope);
       scope.spawn("orphaned pod directories", (signal) => sweepOrphanedDirectories(sweep, signal));
       watchEventLoop(base, scope);
-      watchDisk(base.rootDir, base, scope);
+      watchDisk(base.rootDir, { health, clock, samples }, scope);
       watchCluster(base, parts);
       health.watch("pods", () => {
         const problem = sight.runtimeStatus.runtimeProblem;
@@ -67,16 +72,9 @@ function watchCluster({ health, clock, config }: Foundation, { cluster, keeper }
 
 /** Keeps the logs of the containers that the observer knows to run within the configured limits. */
 function buildLogRotation({ config, cri, clock, log }: Foundation, { observer, statuses }: PodSight): LogRotation {
-  const { kubelet } = config;
-  const rotation = new LogRotation(
-    {
-      maxBytes: Number(wholeUnits(parseQuantity(kubelet.containerLogMaxSize))),
-      maxFiles: kubelet.containerLogMaxFiles,
-      workers: kubelet.containerLogMaxWorkers,
-      intervalMs: kubelet.containerLogMonitorIntervalMs,
-    },
-    { runtime: cri.runtime, clock, log: log.named("logs"), running: () => observer.runningContainers() },
-  );
+  const running = () => observer.runningContainers();
+  const ports = { runtime: cri.runtime, clock, log: log.named("logs"), running };
+  const rotation = new LogRotation(logRotationSettings(config), ports);
   statuses.onChange(() => rotation.noteChange());
   return rotation;
 }

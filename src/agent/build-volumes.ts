@@ -5,6 +5,9 @@ import type { RecordPodEvent } from "../ground/model/index.ts";
 import type { NodeContext, ReadConfigMap, ReadSecret } from "../pod/runtime/index.ts";
 import {
   LocalObjects,
+  MountLabels,
+  type NodeVolumePorts,
+  type ObjectSource,
   type Objects,
   objectsBy,
   PodVolumes,
@@ -13,6 +16,7 @@ import {
   VolumeFiles,
 } from "../pod/volumes/index.ts";
 import type { Cluster } from "./build-cluster.ts";
+import type { Storage } from "./build-storage.ts";
 import type { ClusterParts } from "./cluster-parts.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -25,6 +29,8 @@ export interface VolumeParts {
   volumesInUse(): readonly string[];
   /** Who takes storage drivers that register; undefined without an API server. */
   readonly csiDrivers: PluginHandler | undefined;
+  /** Storage drivers that have registered. */
+  csiDriverNames(): readonly string[];
   start(scope: TaskScope): Promise<void>;
 }
 
@@ -46,10 +52,17 @@ export function buildVolumes(
   const { config, clock, ledger, podsDir, rootDir, random, scope, wakes, metrics } = base;
   const { context, recordEvent, membership } = parts;
   const log = base.log.named("volumes");
-  const { objects, local } = buildObjects(base, membership?.cluster);
+  const { objects, source, local } = buildObjects(base, membership?.cluster);
   const tokens = new TokenManager({ request: membership?.cluster.requestToken, clock, log, random });
   const files = new VolumeFiles({ clock, rootDir: context.rootDir });
-  const storage = membership?.code.buildStorage(base, { cluster: membership.cluster, recordEvent, tokens, files });
+  const labels = mountLabels(base);
+  const storage = membership?.code.buildStorage(base, {
+    cluster: membership.cluster,
+    recordEvent,
+    tokens,
+    files,
+    labels,
+  });
   const trustBundles = trustBundlesIfWanted(base, membership?.cluster, log);
   const kinds = base.host.volumeKinds({
     files,
@@ -66,6 +79,8 @@ export function buildVolumes(
     podsDir,
     pluginsDir: join(rootDir, "plugins"),
     withImages: config.gates.enabled("ImageVolume"),
+    ...attachingOf(base, storage, source),
+    labels,
   });
   const volumes = new PodVolumes(scope, {
     clock,
@@ -87,26 +102,67 @@ export function buildVolumes(
   metrics.volumes.show(volumes);
   return {
     volumes,
-    volumesInUse: () => storage?.csi.volumesInUse() ?? [],
+    volumesInUse: () => storage?.volumesInUse() ?? [],
     csiDrivers: storage?.drivers,
+    csiDriverNames: () => storage?.drivers.names() ?? [],
     ...readersOf(objects),
     async start(running) {
       if (local !== undefined) running.spawn("local config maps and secrets", (signal) => local.run(signal));
       await volumes.restore();
+      for (const kind of kinds) {
+        const run = kind.run?.bind(kind);
+        if (run !== undefined) running.spawn(`volumes ${kind.plugin}`, run);
+      }
       log.debug(1, "Volumes are ready", { strategy: config.kubelet.configMapAndSecretChangeDetectionStrategy });
     },
   };
+}
+
+/** What kinds need whose volumes come to the node from elsewhere. */
+function attachingOf(
+  { config, wakes }: Foundation,
+  storage: Storage | undefined,
+  source: ObjectSource | undefined,
+): Pick<
+  NodeVolumePorts,
+  "nodeName" | "volumePluginDir" | "inUse" | "secret" | "growth" | "syncFrequencyMs" | "onDrivers"
+> {
+  const { volumePluginDir, enableControllerAttachDetach, syncFrequencyMs } = config.kubelet;
+  return {
+    nodeName: config.nodeName,
+    volumePluginDir,
+    inUse: enableControllerAttachDetach ? storage?.inUse : undefined,
+    secret: source && ((namespace, name, signal) => source.get({ kind: "secret", namespace, name }, "latest", signal)),
+    growth: storage?.growth,
+    syncFrequencyMs,
+    onDrivers: wakes.volumes.tell,
+  };
+}
+
+/** Undefined where SELinux is off. */
+function mountLabels({ config, host }: Foundation): MountLabels | undefined {
+  const { selinuxEnabled, containerFileLabel } = host.facts;
+  if (!selinuxEnabled) return undefined;
+  const { gates } = config;
+  return new MountLabels(containerFileLabel, {
+    ofOnePod: gates.enabled("SELinuxMountReadWriteOncePod"),
+    ofMany: gates.enabled("SELinuxMount"),
+    byChoice: gates.enabled("SELinuxChangePolicy"),
+  });
 }
 
 /** Where config maps and secrets come from; `local` has to be run. */
 function buildObjects(
   { config, clock, log }: Foundation,
   cluster: Cluster | undefined,
-): { readonly objects: Objects | undefined; readonly local?: LocalObjects } {
+): { readonly objects: Objects | undefined; readonly source?: ObjectSource; readonly local?: LocalObjects } {
   const { staticPodPath, fileCheckFrequencyMs, syncFrequencyMs, configMapAndSecretChangeDetectionStrategy } =
     config.kubelet;
   const strategy = configMapAndSecretChangeDetectionStrategy;
-  if (cluster !== undefined) return { objects: objectsBy(strategy, cluster.objects, { clock, syncFrequencyMs }) };
+  if (cluster !== undefined) {
+    const source = cluster.objects;
+    return { objects: objectsBy(strategy, source, { clock, syncFrequencyMs }), source };
+  }
   if (staticPodPath === "") return { objects: undefined };
   const local = new LocalObjects({
     directory: staticPodPath,
@@ -114,7 +170,7 @@ function buildObjects(
     log: log.named("objects"),
     checkEveryMs: fileCheckFrequencyMs,
   });
-  return { objects: objectsBy(strategy, local, { clock, syncFrequencyMs }), local };
+  return { objects: objectsBy(strategy, local, { clock, syncFrequencyMs }), source: local, local };
 }
 
 function readersOf(objects: Objects | undefined): Pick<VolumeParts, "readConfigMap" | "readSecret"> {

@@ -1,21 +1,13 @@
 import { criConnection } from "../connections/cri/index.ts";
 import type { ServiceEnvironment } from "../connections/host/index.ts";
-import type { Clock, LogWriter } from "../ground/base/index.ts";
-import {
-  type AgentConfig,
-  announceConfig,
-  announceUnheeded,
-  complaintAbout,
-  loadConfig,
-  logSettingsOf,
-  maskedFlags,
-  systemIo,
-  toConfigz,
-  withoutHeaderValues,
-} from "../ground/config/index.ts";
-import { buildAgent } from "./build-agent.ts";
-import type { AgentInputs, ClusterInputs } from "./inputs.ts";
+import type { Clock, Logger, LogWriter } from "../ground/base/index.ts";
+import { announceConfig, complaintAbout, flagsOf, type InvalidConfig, systemIo } from "../ground/config/index.ts";
+import { readVersion, runTurns } from "../node/rollout/index.ts";
+import type { OtherFigures } from "../node/server/index.ts";
+import { openRollout, type Rollout } from "./build-rollout.ts";
+import type { AgentInputs, Host } from "./inputs.ts";
 import { systemHost } from "./system-host.ts";
+import { runTurn } from "./turn.ts";
 
 /** The process as the daemon needs it. */
 export interface DaemonProcess {
@@ -25,73 +17,54 @@ export interface DaemonProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly service: ServiceEnvironment;
   readonly pid: number;
-  readonly isRoot: boolean;
+  readonly uid: number;
   readonly clock: Clock;
   readonly logWriter: LogWriter;
+  readonly memory: () => { readonly rssBytes: number; readonly heapUsedBytes: number; readonly heapTotalBytes: number };
+  /** What keeps the event loop going, one word each. */
+  readonly activeResources: () => readonly string[];
   /** Writes to stdout. */
   readonly print: (text: string) => void;
+  /** Of what runs in this process beside the agent; shown with the agent's own. */
+  readonly otherFigures?: OtherFigures | undefined;
 }
 
-/** Loads the configuration and runs the agent until `stop` is aborted or `task` is done; the result is the exit code. */
+/**
+ * Loads the configuration and runs the agent until `stop` is aborted or `task` is done; the result is the exit code.
+ * With another configuration the agent begins anew in the same process: nobody has to start it again, and what could
+ * not run with it is not left without an agent.
+ */
 export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal, task?: AgentInputs["task"]): Promise<number> {
-  const { clock, logWriter, pid, isRoot, service } = daemon;
-  const log = logWriter.logger("agent");
-  const loaded = await loadConfig(daemon.argv, systemIo(daemon.cwd));
-  switch (loaded.kind) {
-    case "help":
-    case "version":
-      daemon.print(loaded.text.endsWith("\n") ? loaded.text : `${loaded.text}\n`);
-      return 0;
-    case "invalid":
-      announceConfig(loaded.warnings, logWriter);
-      log.error("command failed", complaintAbout(loaded));
-      return 1;
-    case "config":
-      break;
-  }
-  const { config } = loaded;
-  logWriter.configure(logSettingsOf(config.kubelet.logging));
-  announceConfig(config.warnings, logWriter);
-  announceUnheeded(config, log.named("config"));
-  for (const [name, value] of maskedFlags(config.flagTexts)) log.debug(1, `FLAG: --${name}=${JSON.stringify(value)}`);
-  const configz = toConfigz(config);
-  log.debug(5, "Effective configuration", { config: withoutHeaderValues(configz, config) });
-  const environment: Record<string, string> = {};
-  for (const [name, value] of Object.entries(daemon.env)) if (value !== undefined) environment[name] = value;
-  try {
-    const agent = buildAgent({
-      config,
-      clock,
-      random: Math.random,
-      log,
-      process: {
-        pid,
-        isRoot,
-        commandLine: ["nodelet", ...daemon.argv],
-        workDir: daemon.cwd,
-        homeDir: environment["HOME"],
-        environment,
-        service,
-        logControl: logWriter,
-        configz: () => configz,
-      },
-      host: await systemHost(),
-      connectRuntime: (ports) => criConnection(config, ports),
-      cluster: await clusterOf(config, clock),
-      task,
-    });
-    await agent.run(stop);
+  const log = daemon.logWriter.logger("agent");
+  const io = systemIo(daemon.cwd);
+  const files = await readVersion(daemon.argv, { source: { from: "files" }, words: [] }, io);
+  const { loaded } = files;
+  if (loaded.kind === "help" || loaded.kind === "version") {
+    daemon.print(loaded.text.endsWith("\n") ? loaded.text : `${loaded.text}\n`);
     return 0;
+  }
+  const flags = flagsOf(daemon.argv);
+  if (flags === undefined) return refuse(loaded.kind === "invalid" ? loaded : undefined, daemon, log);
+  let rollout: Rollout;
+  try {
+    const { argv, uid, clock } = daemon;
+    rollout = await openRollout({ argv, flags, io, uid, clock, log: log.named("config") });
   } catch (error) {
     log.error("command failed", error);
-    const stack = error instanceof Error ? error.stack : undefined;
-    if (stack !== undefined) log.debug(4, "Where it failed", { stack });
     return 1;
   }
+  let host: Host | undefined;
+  const ended = await runTurns(rollout.keeper, files, async ({ config }) => {
+    host ??= await systemHost();
+    const connectRuntime: AgentInputs["connectRuntime"] = (ports) => criConnection(config, ports);
+    return await runTurn({ daemon, config, host, connectRuntime, rollout, task, log }, stop);
+  });
+  if (ended.kind === "invalid") return refuse(ended.loaded, daemon, log);
+  return ended.kind === "stopped" ? 0 : 1;
 }
 
-/** Most machines of one person never load the code for a cluster. */
-async function clusterOf({ flags }: AgentConfig, clock: Clock): Promise<ClusterInputs | undefined> {
-  if (flags.kubeconfig === "") return undefined;
-  return (await import("./cluster-parts.ts")).kubeconfigCluster(clock);
+function refuse(loaded: InvalidConfig | undefined, { logWriter }: DaemonProcess, log: Logger): number {
+  announceConfig(loaded?.warnings ?? [], logWriter);
+  log.error("command failed", loaded === undefined ? "the command line can't be read" : complaintAbout(loaded));
+  return 1;
 }

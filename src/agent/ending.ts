@@ -5,6 +5,9 @@ class StopRequest extends Error {
   override readonly name = "StopRequest";
 }
 
+/** Ends this turn of the agent for another one with another configuration, in the same process. */
+class TurnRequest extends StopRequest {}
+
 /**
  * Decides once why the agent ends: it was asked to, or a loop it cannot do without died. Whatever waits during
  * start-up waits with `signal`, so that every end reaches it.
@@ -18,6 +21,15 @@ export class Ending {
 
   request(why: string): void {
     this.#controller.abort(new StopRequest(why));
+  }
+
+  /** As `request`, and whoever runs the agent starts it again. */
+  beginAnew(why: string): void {
+    this.#controller.abort(new TurnRequest(why));
+  }
+
+  get wantsAnotherTurn(): boolean {
+    return this.#controller.signal.reason instanceof TurnRequest;
   }
 
   /** Ends the agent when a task of the scope fails; stopping the scope is no failure. */

@@ -1,8 +1,9 @@
 import { join, normalize } from "node:path";
 import { type RuntimeConnection, RuntimeLink } from "../connections/cri/index.ts";
-import { type Clock, Ledger, type Logger, TaskScope } from "../ground/base/index.ts";
+import type { Tracing } from "../connections/otlp/index.ts";
+import { type Clock, Ledger, type Logger, noTracer, TaskScope, type Tracer } from "../ground/base/index.ts";
 import type { AgentConfig } from "../ground/config/index.ts";
-import type { PodLedger, PodStep, PodUid } from "../ground/model/index.ts";
+import { type PodLedger, type PodStep, type PodUid, stepSpan } from "../ground/model/index.ts";
 import { AgentMetrics } from "../node/metrics/index.ts";
 import { Figures, HealthRegistry } from "../node/server/index.ts";
 import { Rush, StartSlots, startSlotsFor } from "../pod/workers/index.ts";
@@ -27,6 +28,9 @@ export interface Foundation {
   readonly link: RuntimeLink;
   readonly cri: RuntimeConnection;
   readonly ledger: PodLedger;
+  readonly tracer: Tracer;
+  /** Brings spans to their collector; undefined: none are wanted. */
+  readonly bringTraces: Tracing["run"] | undefined;
   readonly rush: Rush;
   readonly ending: Ending;
   /** Owns the loops of the pods; they run from the stage of that name on. */
@@ -36,11 +40,12 @@ export interface Foundation {
 export function layFoundation(inputs: AgentInputs): Foundation {
   const { config, random, log, process, host } = inputs;
   const rootDir = normalize(config.flags.rootDir).replace(/(.)\/$/, "$1");
-  const metrics = new AgentMetrics(new Figures(), inputs.clock);
+  const metrics = new AgentMetrics(new Figures(process.otherFigures), inputs.clock);
   const { clock } = metrics;
   const health = new HealthRegistry(clock);
   metrics.showHealth(health);
-  const cri = inputs.connectRuntime({ clock, onCall: metrics.runtime.onCall });
+  const { tracer } = inputs.tracing ?? { tracer: noTracer };
+  const cri = inputs.connectRuntime({ clock, onCall: metrics.runtime.onCall, tracer });
   return {
     config,
     rootDir,
@@ -56,7 +61,11 @@ export function layFoundation(inputs: AgentInputs): Foundation {
     cri,
     link: new RuntimeLink(config.kubelet, { cri, clock, log: log.named("cri"), health }),
     rush: new Rush(new StartSlots(clock, startSlotsFor(host.facts.machine.cpus.logical))),
-    ledger: new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep),
+    ledger: new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep, (uid, step, subject) =>
+      tracer.begin(stepSpan(uid, step, subject)),
+    ),
+    tracer,
+    bringTraces: inputs.tracing?.run,
     ending: new Ending(),
     scope: inputs.scope ?? new TaskScope(),
   };

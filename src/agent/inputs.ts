@@ -3,23 +3,25 @@ import type {
   CgroupLayout,
   findSystemd,
   KernelLog,
-  LogindDoor,
+  LogindAccess,
   Machine,
   MachineTopology,
   RunTool,
   ServiceEnvironment,
 } from "../connections/host/index.ts";
 import type { ApiConnection, ApiConnectionPorts } from "../connections/kube/index.ts";
+import type { Tracing } from "../connections/otlp/index.ts";
 import type { DevicePlugins } from "../connections/plugins/index.ts";
-import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
-import type { AgentConfig } from "../ground/config/index.ts";
+import type { Clock, Logger, RecentLines, TaskScope } from "../ground/base/index.ts";
+import type { AgentConfig, LoadResult } from "../ground/config/index.ts";
 import type { PressureSources } from "../node/eviction/index.ts";
 import type { NetworkFacts } from "../node/object/index.ts";
-import type { LogVerbosity, NodeApiPorts, servePodResources } from "../node/server/index.ts";
-import type { CgroupFiles, HostProcesses } from "../pod/resources/index.ts";
+import type { LogVerbosity, NodeApiPorts, OtherFigures, servePodResources } from "../node/server/index.ts";
+import type { CgroupFiles, HostProcesses, OpenedPlugins } from "../pod/resources/index.ts";
 import type { ResolvConf } from "../pod/runtime/index.ts";
 import type { RunningPods } from "../pod/status/index.ts";
 import type { NodeVolumePorts, VolumeKind } from "../pod/volumes/index.ts";
+import type { Rollout } from "./build-rollout.ts";
 import type { ClusterParts } from "./cluster-parts.ts";
 import type { Ending } from "./ending.ts";
 
@@ -33,10 +35,14 @@ export interface AgentInputs {
   readonly process: ProcessFacts;
   readonly host: Host;
   readonly connectRuntime: (ports: RuntimeConnectionPorts) => RuntimeConnection;
+  /** undefined: no traces are wanted. */
+  readonly tracing?: Tracing | undefined;
   /** undefined: there is no API server. */
   readonly cluster: ClusterInputs | undefined;
   /** Who owns the loops of the pods; given by those who watch them end. */
   readonly scope?: TaskScope;
+  /** Who decides which configuration the agent runs with; undefined: nobody, it has this one. */
+  readonly rollout?: Rollout | undefined;
   /** What the agent runs for, if not for ever: it ends when this is done. */
   readonly task?: ((pods: RunningPods, signal: AbortSignal) => Promise<void>) | undefined;
 }
@@ -51,9 +57,20 @@ export interface ProcessFacts {
   readonly homeDir: string | undefined;
   readonly environment: Readonly<Record<string, string>>;
   readonly service: ServiceEnvironment;
-  readonly logControl: LogVerbosity & { readonly stalledMs: number };
+  readonly logControl: LogVerbosity & { readonly stalledMs: number; remember(): Pick<RecentLines, "all"> };
   /** The body of /configz. */
   readonly configz: () => unknown;
+  /** What the flags and files say now, for who wants to know whether they have changed. */
+  readonly reloadConfig: () => Promise<LoadResult>;
+  readonly memory: () => { readonly rssBytes: number; readonly heapUsedBytes: number; readonly heapTotalBytes: number };
+  /** What keeps the event loop going, one word each. */
+  readonly activeResources: () => readonly string[];
+  /** Of what runs in this process beside the agent. */
+  readonly otherFigures?: OtherFigures | undefined;
+  /** What is in effect, which may have changed since the agent was built. */
+  readonly currentConfig: () => AgentConfig;
+  /** Other settings are in effect: those of the log belong to the process. */
+  readonly onSettings: (config: AgentConfig) => void;
 }
 
 /** What was read of the machine before the agent was built; none of it changes while the agent runs. */
@@ -66,6 +83,8 @@ export interface HostFacts {
   readonly hugePageSizes: readonly bigint[];
   readonly thermalThrottlePaths: readonly string[];
   readonly selinuxEnabled: boolean;
+  /** The label of containers' files by the policy; empty where there is none. */
+  readonly containerFileLabel: string;
   readonly appArmorEnabled: boolean;
   readonly canControlSwap: boolean;
   readonly pidLimit: number;
@@ -102,7 +121,7 @@ export interface Host {
   readonly processes: HostProcesses;
   readonly findSystemd: typeof findSystemd;
   /** Given DBUS_SYSTEM_BUS_ADDRESS. */
-  readonly logind: (busAddress: string | undefined) => LogindDoor;
+  readonly logind: (busAddress: string | undefined) => LogindAccess;
   readonly openKernelLog: () => Promise<KernelLog>;
   /** Processes that the kernel has killed for want of memory since the boot; undefined: it does not count. */
   readonly oomKills: () => number | undefined;
@@ -122,11 +141,6 @@ export interface DevicePluginHost {
   readonly log: Logger;
   readonly onRegister: (resource: string) => void;
   readonly signal: AbortSignal;
-}
-
-export interface OpenedPlugins extends AsyncDisposable {
-  /** Whether plugins have ever been here: something of them was in the directory. */
-  readonly wereThere: boolean;
 }
 
 export interface LockPorts {

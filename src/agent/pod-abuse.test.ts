@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
 import { does, exitsAfter, ignoresTerm, runsForever } from "../beside/hollow/index.ts";
-import type { IdentifiedPod, PodUid } from "../ground/model/index.ts";
+import { type IdentifiedPod, type PodStatus, type PodUid, takenOffStatus } from "../ground/model/index.ts";
 
 const container = { name: "main", image: "busybox:1" };
 
@@ -154,6 +154,25 @@ for (const containers of ["main", {}, 7, null, [null], ["main", []]]) {
   });
 }
 
+for (const spoilt of [
+  { volumeMounts: "text" },
+  { volumeMounts: [null] },
+  { ports: 7 },
+  { env: {} },
+  { resources: "much" },
+  { lifecycle: [] },
+  { livenessProbe: "alive" },
+]) {
+  test(`a pod with a container of ${JSON.stringify(spoilt)} can be deleted`, async () => {
+    await using node = await start();
+    await node.want(enginePod("odd", { containers: [container, { ...container, name: "odd", ...spoilt } as never] }));
+    await node.advance(60_000);
+    await node.drop("odd");
+    await node.until("it is gone", () => [...node.engine.workers.uids()].length === 0);
+    assert.deepEqual(node.runtime.sandboxes(), []);
+  });
+}
+
 test("a resize that is refused is not shown as granted, neither now nor after a restart", async () => {
   await using node = await start({ resizeSettings: { isEnabled: false } });
   const asking = (cpu: string, generation: number): IdentifiedPod =>
@@ -211,6 +230,55 @@ for (const { exitCode, told } of [
     await node.advance(5_000);
     assert.deepEqual([node.phase("late"), node.status("late").reason], ["Failed", "DeadlineExceeded"]);
   });
+}
+
+test("a container that ended well with its dead sandbox, and runs in the next one, is shown to run", async () => {
+  await using node = await start();
+  node.runtime.behave("main", does([{ do: "sleepForever" }], [{ do: "exit", code: 0 }]));
+  node.runtime.behave(
+    "slow",
+    does(
+      [{ do: "sleepForever" }],
+      [
+        { do: "sleep", ms: 2_500 },
+        { do: "exit", code: 1 },
+      ],
+    ),
+  );
+  const containers = [container, { ...container, name: "slow" }];
+  await node.want(enginePod("web", { restartPolicy: "OnFailure", containers, terminationGracePeriodSeconds: 30 }));
+  await node.until("both run", () => node.running().length === 2);
+  killSandboxes(node);
+  await node.advance(60_000);
+  assert.deepEqual(node.running(), ["web/main", "web/slow"]);
+  for (const name of ["main", "slow"]) assert.ok(node.container("web", name).state?.running !== undefined, name);
+});
+
+for (const restartPolicy of ["Always", "Never"]) {
+  for (const isKilled of [true, false]) {
+    const how = isKilled ? "its container was killed" : "its container still runs";
+    test(`an agent that ends while it evicts: ${how}, ${restartPolicy}; the next one ends the pod as evicted`, async () => {
+      await using node = await start();
+      node.runtime.behave("main", ignoresTerm());
+      await node.want(enginePod("web", { restartPolicy }));
+      await node.until("it runs", () => node.running().length === 1);
+      const decision = { reason: "Evicted", message: "memory ran short", disruption: "memory ran short" } as const;
+      const amendStatus = (status: PodStatus) => takenOffStatus(status, decision, node.clock.now());
+      node.engine.workers.terminate("web" as PodUid, { cause: "evicted", graceSeconds: 600, amendStatus, decision });
+      await node.advance(1_000);
+      await node.stop();
+      if (isKilled) node.runtime.exit("main", 137);
+      await node.restart();
+      await node.until("it has ended", () => node.phase("web") === "Failed");
+      const { reason, message, conditions } = node.status("web");
+      assert.deepEqual([reason, message], ["Evicted", "memory ran short"]);
+      assert.ok(conditions?.some(({ type, status }) => type === "DisruptionTarget" && status === "True"));
+      assert.equal(node.runtime.containers().length, 1, "nothing was started again");
+      await node.restart();
+      await node.advance(60_000);
+      assert.deepEqual([node.phase("web"), node.running()], ["Failed", []]);
+    });
+  }
 }
 
 test("the time of day may be set back by hours: what waits goes on, grace is not longer", async () => {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine } from "../../test/support/test-engine.ts";
-import { ignoresTerm, runsForever } from "../beside/hollow/index.ts";
-import { amountsOf, type IdentifiedPod, type PodUid } from "../ground/model/index.ts";
+import { exitsAfter, ignoresTerm, runsForever } from "../beside/hollow/index.ts";
+import { amountsOf, type IdentifiedPod, type PodStatus, type PodUid, takenOffStatus } from "../ground/model/index.ts";
 import { nodeFitHandler } from "../pod/registry/index.ts";
 
 function deleted(pod: IdentifiedPod, graceSeconds = 30): IdentifiedPod {
@@ -186,4 +186,28 @@ test("a sidecar's restarts are counted on when its pod gets a new sandbox", asyn
   await node.until("it runs in a new sandbox", startedAgain);
   await node.advance(1_000);
   assert.ok(node.container("web", "side").restartCount >= 1, "it must not go back");
+});
+
+test("a pod that has succeeded stays so when the next agent evicts it before the runtime says what is left of it", async () => {
+  await using node = await TestEngine.start({ source: "api" });
+  node.runtime.behave("main", exitsAfter(1_000, 0));
+  await node.want(enginePod("web", { restartPolicy: "Never" }));
+  await node.until("it has succeeded", () => node.phase("web") === "Succeeded");
+  await node.stop();
+  const refused = node.runtime.faults.add({
+    operation: "listContainers",
+    effect: { type: "error", code: "Unavailable", message: "it is away" },
+  });
+  await node.restart({ ...enginePod("web", { restartPolicy: "Never" }), status: { phase: "Succeeded" } });
+  const decision = { reason: "Evicted", message: "the disk ran full", disruption: "the disk ran full" } as const;
+  const amendStatus = (status: PodStatus) => takenOffStatus(status, decision, node.clock.now());
+  node.engine.workers.terminate("web" as PodUid, { cause: "evicted", graceSeconds: 1, amendStatus, decision });
+  await node.advance(5_000);
+  refused.remove();
+  const phases = new Set<string | undefined>();
+  for (let seconds = 0; seconds < 60; seconds++) {
+    await node.advance(1_000);
+    phases.add(node.phase("web"));
+  }
+  assert.deepEqual([...phases], ["Succeeded"]);
 });

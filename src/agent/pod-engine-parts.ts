@@ -1,5 +1,5 @@
 import type { RuntimeService } from "../connections/cri/index.ts";
-import type { Clock, Logger, TaskScope } from "../ground/base/index.ts";
+import type { Clock, Logger, TaskScope, Tracer } from "../ground/base/index.ts";
 import type { PodLedger, RecordNodeEvent, RecordPodEvent } from "../ground/model/index.ts";
 import type { AgentMetrics } from "../node/metrics/index.ts";
 import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
@@ -41,6 +41,7 @@ export interface PodEngineParts
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
   readonly rush: Rush;
   readonly metrics: AgentMetrics;
+  readonly tracer?: Tracer;
   readonly recordPodEvent: RecordPodEvent;
   readonly recordNodeEvent: RecordNodeEvent;
   readonly deviceHealth?: WorkerPorts["deviceHealth"];

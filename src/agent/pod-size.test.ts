@@ -46,6 +46,7 @@ test("the status of a pod whose many containers all wait, or have all ended", as
           accepted: undefined,
           given: { to: () => undefined, toPod: () => undefined },
           podLevel: undefined,
+          isUnderWay: false,
           error: undefined,
         },
         tornDown: false,

@@ -53,10 +53,7 @@ describe("a pod as a whole", () => {
     await node.until("it is done", isDone(node));
     assert.deepEqual(given(node, "main"), { quota: 10_000, memory: 256 });
     assert.deepEqual(given(node, "own"), { quota: 5_000, memory: 16 });
-    assert.deepEqual(
-      node.cgroupChanges,
-      ["memory", "cpu"].flatMap((resource) => [`raise ${resource} of web`, `lower ${resource} of web`]),
-    );
+    assert.deepEqual(node.cgroupChanges, ["raise memory and cpu of web", "lower memory and cpu of web"]);
     for (const name of ["main", "own"]) assert.equal(node.container("web", name).restartCount, 0);
     const { resources, allocatedResources } = node.status("web") as {
       resources?: Resources;

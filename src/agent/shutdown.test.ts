@@ -1,6 +1,6 @@
 // The machine is turned off: logind behind a real bus, pods of the API and static ones, all on virtual time.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { refusal } from "../../test/support/fake-api.ts";
@@ -43,7 +43,7 @@ async function start(
   staticPods: readonly string[] = [],
 ): Promise<Node> {
   const fake = await FakeLogind.start();
-  const whole = await WholeAgent.build({ config, logind: fake.door });
+  const whole = await WholeAgent.build({ config, logind: fake.access });
   mkdirSync(join(whole.directory, "manifests"));
   for (const name of staticPods) {
     const spec = { ...doing(polite, 0, 5) };
@@ -163,10 +163,39 @@ test("a shutdown that is called off: what has not ended goes on, and static pods
   assert.deepEqual(whole.running(), [], "the second time it is true");
 });
 
+test("a shutdown that is called off: a static pod whose manifest was taken away meanwhile stays away", async () => {
+  await using node = await start({ vital: doing(stubborn, critical, 60) }, ["fixed", "removed"]);
+  const { fake, whole } = node;
+  await shutDown(node);
+  await until(whole, "the static pods have ended", () => whole.running().length === 1);
+  rmSync(join(whole.directory, "manifests/removed.json"));
+  await whole.advance(3_000);
+  fake.prepare(false);
+  await until(whole, "the other one is back", () => whole.running().some((name) => name.startsWith("fixed")));
+  await whole.advance(30_000);
+  assert.deepEqual(
+    whole.running().filter((name) => name.startsWith("removed")),
+    [],
+  );
+});
+
+test("another configuration does not cut a shutdown short: it waits until the machine goes on", async () => {
+  await using node = await start({ slow: doing(stubborn, 0, 15) });
+  const { fake, whole } = node;
+  await shutDown(node);
+  whole.agent.beginAnew("another configuration");
+  await whole.advance(10_000);
+  assert.deepEqual([whole.running(), fake.held], [["slow/main"], 1]);
+  await until(whole, "the lock is given back", () => fake.held === 0);
+  assert.deepEqual(whole.running(), []);
+  fake.prepare(false);
+  await until(whole, "it begins anew", () => whole.agent.parts.base.ending.wantsAnotherTurn);
+});
+
 test("an agent that starts while the machine turns off takes no pods, until that is called off", async () => {
   await using fake = await FakeLogind.start();
   fake.isPreparing = true;
-  await using whole = await WholeAgent.build({ config, logind: fake.door });
+  await using whole = await WholeAgent.build({ config, logind: fake.access });
   mkdirSync(join(whole.directory, "manifests"));
   const manifest = { apiVersion: "v1", kind: "Pod", metadata: { name: "fixed", namespace: "default" } };
   writeFileSync(
@@ -205,7 +234,7 @@ test("an agent that took over from another ends the pods that the other one star
   await using node = await start({ web: doing(polite, 0, 5), vital: doing(stubborn, critical, 60) }, ["fixed"]);
   const { fake } = node;
   await node.whole.stop();
-  await using whole = await WholeAgent.build({ config, logind: fake.door, after: node.whole });
+  await using whole = await WholeAgent.build({ config, logind: fake.access, after: node.whole });
   whole.run();
   await until(whole, "the lock is held again", () => fake.held === 1);
   await until(whole, "the node is ready", () => ready(whole)?.status === "True");
@@ -226,7 +255,7 @@ test("after the machine was off, a static pod runs once more and a pod of the AP
   await node.whole.stop();
   fake.isPreparing = false;
   const before = node.whole.runtime.containers().length;
-  await using whole = await WholeAgent.build({ config, logind: fake.door, after: node.whole });
+  await using whole = await WholeAgent.build({ config, logind: fake.access, after: node.whole });
   whole.run();
   await until(whole, "the static pod runs", () => whole.running().length === 1);
   await whole.advance(600_000);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { checkSwap, dataDirectories, holdLockFile } from "../connections/host/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../ground/base/index.ts";
+import { amountsOf, overReserved } from "../ground/model/index.ts";
 import { Ending } from "./ending.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-stages-"));
@@ -30,6 +31,18 @@ for (const { failSwapOn, swaps, problem } of [
     else assert.throws(() => checkSwap(failSwapOn, swaps), { message: problem });
   });
 }
+
+test("a node that keeps more for itself than there is does not start, in the kubelet's words", () => {
+  const capacity = amountsOf({ cpu: "2", memory: "1Gi" });
+  const settings = { maxPods: 1, podsPerCore: 0, localStorageIsolation: false, hardEviction: {} };
+  const check = (cpu: string, memory: string) =>
+    overReserved(capacity, { ...settings, reserved: amountsOf({ cpu, memory }) });
+  assert.equal(check("2", "1Gi"), undefined);
+  assert.equal(
+    check("2500m", "2Gi"),
+    'invalid Node Allocatable configuration. Resource "cpu" has a reservation of 2500m but capacity of 2. Expected capacity >= reservation. Resource "memory" has a reservation of 2Gi but capacity of 1Gi. Expected capacity >= reservation.',
+  );
+});
 
 test("ending: the first reason counts", async () => {
   const ending = new Ending();

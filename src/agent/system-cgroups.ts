@@ -1,7 +1,7 @@
 import type { TaskScope } from "../ground/base/index.ts";
+import { mayChangeHost } from "../ground/config/index.ts";
 import { CgroupTree, SystemCgroups } from "../pod/resources/index.ts";
 import type { Foundation } from "./foundation.ts";
-import { mayChangeHost } from "./host-settings.ts";
 
 /** Moves this process, and those that are in no cgroup, to where the configuration wants them, and keeps them there. */
 export async function keepSystemCgroups(

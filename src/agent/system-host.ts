@@ -10,11 +10,13 @@ import {
   isAppArmorEnabled,
   isSelinuxEnabled,
   KernelLog,
-  logindDoor,
+  LockFileHold,
+  logindAccess,
   nodeAddresses,
   openMemoryAlarm,
   prepareDirectories,
   readCgroupLayout,
+  readContainerFileLabel,
   readFileSystem,
   readHugePageSizes,
   readHugePages,
@@ -55,6 +57,7 @@ async function readHostFacts(): Promise<HostFacts> {
     hugePageSizes,
     thermalThrottlePaths,
     selinuxEnabled,
+    containerFileLabel: selinuxEnabled ? await readContainerFileLabel() : "",
     appArmorEnabled,
     canControlSwap: await canControlSwap(cgroups),
     pidLimit,
@@ -64,12 +67,13 @@ async function readHostFacts(): Promise<HostFacts> {
 /** The machine that this process runs on. */
 export async function systemHost(): Promise<Host> {
   const facts = await readHostFacts();
+  const lock = new LockFileHold();
   return {
     facts,
     readTopology: () => readTopology(),
     swaps: readSwaps,
     canMountWithoutSwap: () => canMountWithoutSwap(facts.machine.kernelVersion),
-    holdLock: ({ flags }, ports) => holdLockFile(flags, ports),
+    holdLock: ({ flags }, ports) => holdLockFile(flags, ports, lock),
     async prepareDirectories({ kubelet, gates }, rootDir, log) {
       await ensureDirectory(rootDir, 0o750);
       const claim = await claimDirectory(rootDir);
@@ -90,7 +94,7 @@ export async function systemHost(): Promise<Host> {
     cgroupFiles: kernelCgroupFiles,
     processes: hostProcesses,
     findSystemd,
-    logind: (busAddress) => logindDoor(busAddress),
+    logind: (busAddress) => logindAccess(busAddress),
     openKernelLog: () => KernelLog.open(),
     oomKills: () => readOomKills(),
     addresses: nodeAddresses,

@@ -9,8 +9,8 @@ import { type LedgerView, type Logger, onAbort, TaskScope } from "../../src/grou
 import { type AgentConfig, loadConfig } from "../../src/ground/config/index.ts";
 import type { PodLedger, PodUid } from "../../src/ground/model/index.ts";
 import { memoryIo } from "../support/config-io.ts";
-import { MadeUpPressure } from "../support/made-up-pressure.ts";
 import { type Machine, runtimeSocket } from "./machine/machine.ts";
+import { type Pressure, wantedMemory } from "./machine/pressure.ts";
 import type { Life } from "./machine/timeline.ts";
 import { nodeName, nodeToken } from "./neighbours/api.ts";
 import type { Trace } from "./neighbours/trace.ts";
@@ -24,6 +24,12 @@ containerRuntimeEndpoint: unix://${runtimeSocket}
 clusterDNS: ["10.96.0.10"]
 clusterDomain: cluster.local
 podLogsDir: /var/log/pods
+evictionHard: { memory.available: "${wantedMemory.atOnce}", nodefs.available: "10%", imagefs.available: "15%" }
+evictionSoft: { memory.available: "${wantedMemory.afterAWhile}" }
+evictionSoftGracePeriod: { memory.available: "${wantedMemory.whileMs / 1000}s" }
+evictionMaxPodGracePeriod: 20
+evictionPressureTransitionPeriod: 30s
+featureGates: { InPlacePodLevelResourcesVerticalScaling: true }
 `;
 
 const kubeconfig = JSON.stringify({
@@ -58,10 +64,19 @@ export interface RunningAgent {
   ledger(uid: string): LedgerView | undefined;
 }
 
+/** What surrounds the agent's process. */
+export interface AgentWorld {
+  readonly machine: Machine;
+  readonly pressure: Pressure;
+  readonly trace: Trace;
+  /** Hears what the agent says it does. */
+  readonly onLog: (message: string, fields: object | undefined, life: Life) => void;
+}
+
 /** Begins one life of the agent: what its process does, apart from its listeners. */
-export function beginAgent(machine: Machine, life: Life, config: AgentConfig, trace: Trace): RunningAgent {
+export function beginAgent(world: AgentWorld, life: Life, config: AgentConfig): RunningAgent {
   const scope = new TaskScope();
-  const log = traceLogger(trace, "agent");
+  const log = traceLogger(world.trace, "agent", (message, fields) => world.onLog(message, fields, life));
   let ledger: PodLedger | undefined;
   const built = (agent: Agent): void => {
     ({ ledger } = agent.parts.base);
@@ -69,13 +84,13 @@ export function beginAgent(machine: Machine, life: Life, config: AgentConfig, tr
   return {
     life,
     scope,
-    started: start(machine, life, config, log, scope, built),
+    started: start(world, life, config, log, scope, built),
     ledger: (uid) => ledger?.read(uid as PodUid),
   };
 }
 
 async function start(
-  machine: Machine,
+  { machine, pressure }: AgentWorld,
   life: Life,
   config: AgentConfig,
   log: Logger,
@@ -98,8 +113,13 @@ async function start(
       service: { notifySocket: undefined, watchdogUsec: undefined, watchdogPid: undefined },
       logControl: { stalledMs: 0, setVerbosity: () => undefined } as never,
       configz: () => ({}),
+      reloadConfig: async () => ({ kind: "config", config }),
+      memory: () => ({ rssBytes: 0, heapUsedBytes: 0, heapTotalBytes: 0 }),
+      activeResources: () => [],
+      currentConfig: () => config,
+      onSettings: () => {},
     },
-    host: await simulatedHost(),
+    host: await simulatedHost(pressure),
     connectRuntime: (ports) => criConnection(config, ports),
     cluster: kubeconfigCluster(clock),
     scope,
@@ -114,16 +134,19 @@ async function start(
 }
 
 /** The machine that the stand-ins make up; nobody else is on it, and nobody asks the agent anything. */
-async function simulatedHost(): Promise<Host> {
+async function simulatedHost(pressure: Pressure): Promise<Host> {
   return {
     ...(await systemHost()),
-    pressure: new MadeUpPressure(),
+    pressure,
     swaps: async () => [],
     holdLock: async () => {},
     tuneProcess: async () => {},
     listen: async () => {},
     servePodResources: async () => ({ [Symbol.asyncDispose]: async () => {} }),
-    openDevicePlugins: async () => ({ wereThere: true, [Symbol.asyncDispose]: async () => {} }),
+    async openDevicePlugins(directory) {
+      await ensureDirectory(directory, 0o755);
+      return { wereThere: true, [Symbol.asyncDispose]: async () => {} };
+    },
     async prepareDirectories({ kubelet }, directory, log) {
       await ensureDirectory(directory, 0o750);
       await prepareDirectories({ rootDir: directory, podLogsDir: kubelet.podLogsDir, checkpoints: false }, log);
@@ -133,14 +156,17 @@ async function simulatedHost(): Promise<Host> {
 }
 
 /** Log lines are part of what two runs must agree in. */
-function traceLogger(trace: Trace, name: string): Logger {
+function traceLogger(trace: Trace, name: string, heard: (message: string, fields: object | undefined) => void): Logger {
   const fieldsOf = (fields: object | undefined): string => (fields === undefined ? "" : ` ${shown(fields)}`);
   return {
-    info: (message, fields) => trace.add(name, `${message}${fieldsOf(fields)}`),
+    info: (message, fields) => {
+      trace.add(name, `${message}${fieldsOf(fields)}`);
+      heard(message, fields);
+    },
     warn: (message, fields) => trace.add(name, `W ${message}${fieldsOf(fields)}`),
     error: (message, error, fields) => trace.add(name, `E ${message}: ${String(error)}${fieldsOf(fields)}`),
     debug() {},
-    named: (component) => traceLogger(trace, `agent.${component}`),
+    named: (component) => traceLogger(trace, `agent.${component}`, heard),
   };
 }
 

@@ -1,9 +1,20 @@
 import { Dice } from "./machine/dice.ts";
+import { mebibyte, wantedMemory } from "./machine/pressure.ts";
+import type { PluginNeighbour } from "./neighbours/plugin.ts";
 import { calm, type Weather } from "./neighbours/weather.ts";
-import { makePod, ruledCode } from "./pod-maker.ts";
+import { type Extras, makePod, noExtras, ruledCode } from "./pod-maker.ts";
 import type { Simulation } from "./simulation.ts";
 
 const mostPods = 7;
+/** Each has one; there are more than twice as many, for those that are on their way out. */
+const mostDevicePods = 3;
+
+/** What an agent asks the runtime before it does anything, and what it asks for the sake of pods. */
+const askedAtStart: readonly string[] = ["listPodSandbox", "listContainers", "listImages", "status"];
+const askedForPods: readonly string[] = [
+  ...["runPodSandbox", "stopPodSandbox", "removePodSandbox", "podSandboxStatus", "createContainer", "startContainer"],
+  ...["startContainer", "stopContainer", "removeContainer", "containerStatus", "execSync", "execSync", "pullImage"],
+];
 
 /**
  * How often each trouble comes, as a multiple of its usual pace. Half of the seeds mix most troubles; the others have few
@@ -33,11 +44,17 @@ export class Chaos {
   readonly #simulation: Simulation;
   readonly #dice: Dice;
   readonly #until: number;
+  readonly #extras: Dice;
+  /** In few seeds single calls of the runtime ail: it is hard on whatever else there is to see. */
+  readonly #ailments: Dice | undefined;
   #versions = 0;
 
   constructor(simulation: Simulation, lastsMs: number) {
     this.#simulation = simulation;
     this.#dice = new Dice(simulation.seed, "chaos");
+    this.#extras = new Dice(simulation.seed, "extras");
+    const ailments = new Dice(simulation.seed, "ailments");
+    this.#ailments = ailments.chance(0.2) ? ailments : undefined;
     this.#until = simulation.machine.timeline.now + lastsMs;
   }
 
@@ -63,8 +80,8 @@ export class Chaos {
       [500, () => this.#apiWeather()],
       [900, () => this.#apiSilence()],
       [600, () => this.#simulation.api.compact()],
-      [600, () => this.#driverDown()],
-      [600, () => this.#driverWeather()],
+      [600, () => this.#pluginDown(this.#simulation.storage, "the storage driver", this.#dice)],
+      [600, () => this.#pluginWeather(this.#simulation.storage, "the storage driver", this.#dice)],
       [1200, () => this.#diskTrouble()],
       [900, () => this.#clockJump()],
       [200, () => this.#simulation.releaseFinalizers()],
@@ -74,17 +91,44 @@ export class Chaos {
       const pace = paces[index] ?? 0;
       if (pace > 0) this.#repeat((meanSeconds * 1000) / pace, act);
     });
+    this.#beginShortages();
+    this.#beginPluginTroubles();
+    const ailments = this.#ailments;
+    if (ailments !== undefined) this.#repeat(60_000, () => this.#callAils(ailments), ailments);
     for (let count = dice.whole(1, 5); count > 0; count--) this.#later(dice.between(0, 20_000), () => this.#add());
+  }
+
+  /** With dice of their own, so that what else happens stays as it is. */
+  #beginShortages(): void {
+    const dice = new Dice(this.#simulation.seed, "shortages");
+    if (dice.chance(0.4)) this.#repeat(dice.pick([150_000, 600_000]), () => this.#memoryShort(dice), dice);
+    if (dice.chance(0.25)) this.#repeat(dice.pick([300_000, 900_000]), () => this.#diskShort(dice), dice);
+  }
+
+  /** A device plugin that refuses has its pods refused, as upstream: it only comes and goes. */
+  #beginPluginTroubles(): void {
+    const { seed, devices, claims } = this.#simulation;
+    const dice = new Dice(seed, "plugin troubles");
+    if (dice.chance(0.4)) this.#repeat(400_000, () => this.#pluginDown(devices, "the device plugin", dice), dice);
+    if (dice.chance(0.4)) this.#repeat(400_000, () => this.#pluginDown(claims, "the claim driver", dice), dice);
+    if (dice.chance(0.4)) this.#repeat(500_000, () => this.#pluginWeather(claims, "the claim driver", dice), dice);
   }
 
   /** Everything works again, whatever did not. */
   end(): void {
-    const { runtime, api, storage, machine, unready, dead } = this.#simulation;
+    const { runtime, api, plugins, machine, unready, dead, pressure, witness } = this.#simulation;
     this.#simulation.trace.add("world", "calm");
+    if (pressure.othersBytes > 0) witness.shortages.ends();
+    if (pressure.isDiskShort || machine.disk.isFull) witness.shortages.diskIsBack();
+    pressure.othersBytes = 0;
+    pressure.isDiskShort = false;
     runtime.weather = { ...calm };
+    runtime.ailing = undefined;
     api.weather = { ...calm };
-    storage.weather = { ...calm };
-    if (!storage.isUp) storage.start();
+    for (const plugin of plugins) {
+      plugin.weather = { ...calm };
+      if (!plugin.isUp) plugin.start();
+    }
     if (!runtime.fake.isUp) runtime.fake.start();
     api.isUp = true;
     api.isCutOff = false;
@@ -96,10 +140,10 @@ export class Chaos {
     this.#simulation.releaseFinalizers();
   }
 
-  #repeat(meanMs: number, act: () => void): void {
-    this.#later(this.#dice.interval(meanMs), () => {
+  #repeat(meanMs: number, act: () => void, dice = this.#dice): void {
+    this.#later(dice.interval(meanMs), () => {
       act();
-      this.#repeat(meanMs, act);
+      this.#repeat(meanMs, act, dice);
     });
   }
 
@@ -122,8 +166,20 @@ export class Chaos {
     if (wanted.has(name)) return;
     // What is still on its way out keeps its name in the API.
     if (source === "api" && this.#simulation.isNameTaken(name)) return;
-    this.#simulation.addPod(makePod(dice, name, ++this.#versions, source));
+    const extras = source === "api" ? this.#extrasNow() : noExtras;
+    this.#simulation.addPod(makePod(dice, name, ++this.#versions, source, extras));
     this.#maybeKill();
+  }
+
+  #extrasNow(): Extras {
+    const dice = this.#extras;
+    const [device, claim, asAWhole] = [dice.chance(0.25), dice.chance(0.2), dice.chance(0.15)];
+    return {
+      device: device && this.#simulation.devicePods < mostDevicePods,
+      claim,
+      asAWhole,
+      hooks: this.#ailments?.chance(0.5) ?? false,
+    };
   }
 
   #remove(): void {
@@ -180,10 +236,10 @@ export class Chaos {
     const name = this.#dice.pick(names.slice(-20));
     this.#say(`${name} is not ready for a while`);
     unready.add(name);
-    witness.isUnready(name);
+    witness.ailments.isUnready(name);
     this.#later(this.#dice.between(1_000, 90_000), () => {
       unready.delete(name);
-      witness.isUnready(name);
+      witness.ailments.isUnready(name);
     });
   }
 
@@ -194,10 +250,10 @@ export class Chaos {
     const name = this.#dice.pick(running);
     this.#say(`${name} hangs for a while`);
     dead.add(name);
-    witness.isSick(name);
+    witness.ailments.isSick(name);
     this.#later(this.#dice.between(1_000, 120_000), () => {
       dead.delete(name);
-      witness.isSick(name);
+      witness.ailments.isSick(name);
     });
   }
 
@@ -239,29 +295,46 @@ export class Chaos {
     });
   }
 
-  /** Drivers are pods: they end, are replaced, and now and then leave their socket behind. */
-  #driverDown(): void {
-    const { storage } = this.#simulation;
-    if (!storage.isUp) return;
-    const leaves = this.#dice.pick(["its socket", "nothing"] as const);
-    this.#say(`the storage driver stops and leaves ${leaves}`);
-    storage.stop(leaves);
-    this.#simulation.machine.timeline.after(this.#dice.between(10, 120_000), undefined, () => {
-      if (storage.isUp) return;
-      this.#say("the storage driver is back");
-      storage.start();
+  /** One thing that the runtime does goes wrong nearly always, for long enough that tries and back-offs add up. */
+  #callAils(dice: Dice): void {
+    const { runtime, machine } = this.#simulation;
+    if (runtime.ailing !== undefined) return;
+    const operation = dice.pick(dice.chance(0.3) ? askedAtStart : askedForPods);
+    const how = dice.pick(["refused", "refused", "lost", "hung"] as const);
+    const ailing = { operation, weather: { ...calm, [how]: 0.9 } };
+    runtime.ailing = ailing;
+    this.#say(`of the runtime's calls ${operation} is ${how}`);
+    if (askedAtStart.includes(operation)) this.#simulation.kill("with others", dice.pick([10, 1_000]));
+    const lastsMs = dice.between(2_000, 120_000);
+    // What fails to begin or end shows most when there is something to begin again.
+    for (let count = dice.whole(0, 4); count > 0; count--) this.#later(dice.between(0, lastsMs), () => this.#crash());
+    machine.timeline.after(lastsMs, undefined, () => {
+      if (runtime.ailing !== ailing) return;
+      this.#say(`${operation} is well`);
+      runtime.ailing = undefined;
     });
   }
 
-  #driverWeather(): void {
-    const { storage } = this.#simulation;
-    const dice = this.#dice;
+  /** Plugins are pods: they end, are replaced, and now and then leave their socket behind. */
+  #pluginDown(plugin: PluginNeighbour, title: string, dice: Dice): void {
+    if (!plugin.isUp) return;
+    const leaves = dice.pick(["its socket", "nothing"] as const);
+    this.#say(`${title} stops and leaves ${leaves}`);
+    plugin.stop(leaves);
+    this.#simulation.machine.timeline.after(dice.between(10, 120_000), undefined, () => {
+      if (plugin.isUp) return;
+      this.#say(`${title} is back`);
+      plugin.start();
+    });
+  }
+
+  #pluginWeather(plugin: PluginNeighbour, title: string, dice: Dice): void {
     const strength = dice.pick([0.1, 0.4, 0.8]);
-    storage.weather = { ...calm, ...someTrouble(dice, strength), hung: dice.number() * strength };
-    this.#say(`the storage driver is unreliable (${strength})`);
+    plugin.weather = { ...calm, ...someTrouble(dice, strength), hung: dice.number() * strength };
+    this.#say(`${title} is unreliable (${strength})`);
     this.#later(dice.between(1_000, 120_000), () => {
-      this.#say("the storage driver is reliable");
-      storage.weather = { ...calm };
+      this.#say(`${title} is reliable`);
+      plugin.weather = { ...calm };
     });
   }
 
@@ -316,10 +389,38 @@ export class Chaos {
     witness.diskTroubleAt = Number.POSITIVE_INFINITY;
     machine.timeline.after(dice.between(1_000, 90_000), undefined, () => {
       this.#say("the disk is well");
+      if (machine.disk.isFull) witness.shortages.diskIsBack();
       machine.disk.isFull = false;
       machine.disk.isBroken = false;
       machine.pace.slowMs = 0;
       witness.diskTroubleAt = machine.timeline.now;
+    });
+  }
+
+  #memoryShort(dice: Dice): void {
+    const { machine, pressure, witness } = this.#simulation;
+    if (pressure.othersBytes > 0) return;
+    const left = dice.between(0, dice.pick([wantedMemory.atOnce, wantedMemory.afterAWhile]));
+    this.#say(`memory gets short: ${Math.round(left / mebibyte)} MiB are left`);
+    pressure.takeAllBut(left);
+    witness.shortages.begins();
+    machine.timeline.after(dice.between(2_000, 90_000), undefined, () => {
+      if (pressure.othersBytes === 0) return;
+      this.#say("there is memory again");
+      witness.shortages.ends();
+      pressure.othersBytes = 0;
+    });
+  }
+
+  #diskShort(dice: Dice): void {
+    const { machine, pressure, witness } = this.#simulation;
+    this.#say("the disk gets short");
+    pressure.isDiskShort = true;
+    machine.timeline.after(dice.between(2_000, 60_000), undefined, () => {
+      if (!pressure.isDiskShort) return;
+      this.#say("the disk has room again");
+      pressure.isDiskShort = false;
+      witness.shortages.diskIsBack();
     });
   }
 

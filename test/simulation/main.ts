@@ -3,10 +3,10 @@ import { machine } from "./machine/machine.ts";
 import { runSeed } from "./run-seed.ts";
 
 forbidRealTime();
-// Most errors are expected, and nobody reads where they were made.
-Error.stackTraceLimit = 3;
 let processorSecondsBefore = 0;
-const [from = "1", count = "1", minutes = "60", whenFailed = "go on"] = process.argv.slice(2);
+const [from = "1", count = "1", minutes = "60", whenFailed = "go on", stacks = "none"] = process.argv.slice(2);
+// Most errors are expected. Only who looks into a failure reads where they were made; to note it costs time.
+Error.stackTraceLimit = stacks === "none" ? 0 : 10;
 for (let seed = Number(from); seed < Number(from) + Number(count); seed++) {
   const outcome = await runSeed(seed, { minutes: Number(minutes) });
   process.stdout.write(`${JSON.stringify({ ...outcome, processorSeconds: processorSeconds() })}\n`);

@@ -2,6 +2,7 @@ import { type Behaviour, exitsAfter, ignoresTerm, runsForever } from "../../src/
 import type { Container, Pod, PodSpec, Probe } from "../../src/ground/model/index.ts";
 import type { Dice } from "./machine/dice.ts";
 import { nodeName } from "./neighbours/api.ts";
+import { deviceResource } from "./neighbours/devices.ts";
 import { driverName } from "./neighbours/storage.ts";
 
 type RestartPolicy = "Always" | "OnFailure" | "Never";
@@ -27,7 +28,25 @@ export interface ContainerPlan {
   /** The hook after the start fails so often before it succeeds. */
   readonly failingHooks: number;
   readonly hasPostStart: boolean;
+  /** It asks for a device of the plugin. */
+  readonly hasDevice: boolean;
+  /** The claim that it uses. */
+  readonly claim: string | undefined;
 }
+
+/** What a pod asks for beyond the usual. */
+export interface Extras {
+  readonly device: boolean;
+  readonly claim: boolean;
+  /** Amounts for the pod as a whole. */
+  readonly asAWhole: boolean;
+  /** Each container has a hook after its start. */
+  readonly hooks: boolean;
+}
+
+export const noExtras: Extras = { device: false, claim: false, asAWhole: false, hooks: false };
+/** What pods have as a whole when they come. */
+export const firstAmounts = { cpu: "100m", memory: "96Mi" } as const;
 
 export interface PodPlan {
   readonly name: string;
@@ -37,7 +56,13 @@ export interface PodPlan {
 }
 
 /** A random pod of any kind. Container names are the pod's own, so that what they do can be told by name. */
-export function makePod(dice: Dice, name: string, version: number, source: PodPlan["source"]): PodPlan {
+export function makePod(
+  dice: Dice,
+  name: string,
+  version: number,
+  source: PodPlan["source"],
+  extras = noExtras,
+): PodPlan {
   const firstPort = 1_000 + (version % 2_000) * 20;
   const restartPolicy = dice.pick(["Always", "Always", "Always", "OnFailure", "Never"] as const);
   const graceSeconds = dice.pick([0, 1, 5, 30, 30, 60]);
@@ -48,6 +73,7 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
     const ownPolicy =
       role === "main" && dice.chance(0.2) ? dice.pick(["Always", "OnFailure", "Never"] as const) : undefined;
     const policy = role === "sidecar" ? "Always" : (ownPolicy ?? restartPolicy);
+    const isFirst = role === "main" && !plans.some((each) => each.role === "main");
     const hasRule = ownPolicy !== undefined && dice.chance(0.6);
     const made: ContainerPlan = {
       name: containerName,
@@ -61,7 +87,9 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
       hasStartup: hasProbes && dice.chance(0.2),
       hasReadiness: hasProbes && dice.chance(0.5),
       failingHooks: dice.chance(0.2) ? dice.whole(1, 2) : 0,
-      hasPostStart: hasProbes && dice.chance(0.15),
+      hasPostStart: hasProbes && (dice.chance(0.15) || extras.hooks),
+      hasDevice: isFirst && extras.device,
+      claim: isFirst && extras.claim ? claimOf(name, version) : undefined,
     };
     plans.push(made);
     return containerOf(dice, made, graceSeconds, restartPolicy === "Always");
@@ -74,6 +102,11 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
   const containers = Array.from({ length: dice.pick([1, 1, 2, 3]) }, () => plan("main"));
   const qos = dice.pick(["none", "none", "requests", "guaranteed"] as const);
   const volumes = volumesOf(dice, source);
+  const whole = extras.asAWhole && qos === "none" ? { requests: firstAmounts, limits: firstAmounts } : undefined;
+  const finished = (one: Container): Container => {
+    const plan = plans.find((each) => each.name === one.name);
+    return finish(one, qos, volumes, plan?.hasDevice === true, plan?.claim);
+  };
   const spec: PodSpec = {
     restartPolicy,
     terminationGracePeriodSeconds: graceSeconds,
@@ -84,8 +117,10 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
     ...(dice.chance(0.04) ? { activeDeadlineSeconds: dice.whole(30, 600) } : {}),
     ...(dice.chance(0.2) && source === "api" ? { priorityClassName: "system-node-critical" } : {}),
     volumes: [...volumes],
-    ...(initContainers.length > 0 ? { initContainers: initContainers.map((one) => finish(one, qos, volumes)) } : {}),
-    containers: containers.map((one) => finish(one, qos, volumes)),
+    ...(whole === undefined ? {} : { resources: whole }),
+    ...(extras.claim ? { resourceClaims: [{ name: "claimed", resourceClaimName: claimOf(name, version) }] } : {}),
+    ...(initContainers.length > 0 ? { initContainers: initContainers.map(finished) } : {}),
+    containers: containers.map(finished),
   };
   const metadata = {
     ...{ name, namespace: "default" },
@@ -94,15 +129,31 @@ export function makePod(dice: Dice, name: string, version: number, source: PodPl
   return { name, source, pod: { apiVersion: "v1", kind: "Pod", metadata, spec }, containers: plans };
 }
 
-function finish(container: Container, qos: "none" | "requests" | "guaranteed", volumes: PodSpec["volumes"]): Container {
-  const amounts = { cpu: "10m", memory: "16Mi" };
-  const resources =
-    qos === "none"
-      ? {}
-      : { resources: qos === "requests" ? { requests: amounts } : { requests: amounts, limits: amounts } };
+function claimOf(name: string, version: number): string {
+  return `claim-${name}-${version}`;
+}
+
+function finish(
+  container: Container,
+  qos: "none" | "requests" | "guaranteed",
+  volumes: PodSpec["volumes"],
+  hasDevice: boolean,
+  claim: string | undefined,
+): Container {
+  const amounts = qos === "none" ? {} : { cpu: "10m", memory: "16Mi" };
+  const device = hasDevice ? { [deviceResource]: "1" } : {};
+  const [requests, limits] = [
+    { ...amounts, ...device },
+    { ...(qos === "guaranteed" ? amounts : {}), ...device },
+  ];
+  const resources = {
+    ...(Object.keys(requests).length > 0 ? { requests } : {}),
+    ...(Object.keys(limits).length > 0 ? { limits } : {}),
+    ...(claim === undefined ? {} : { claims: [{ name: "claimed" }] }),
+  };
   return {
     ...container,
-    ...resources,
+    ...(Object.keys(resources).length > 0 ? { resources } : {}),
     ...(volumes === undefined || volumes.length === 0
       ? {}
       : { volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/mnt/${name}` })) }),

@@ -1,8 +1,8 @@
-import { untidiness } from "./at-rest.ts";
 import { Chaos } from "./chaos.ts";
-import { ledgerLines } from "./ledgers.ts";
 import { Dice } from "./machine/dice.ts";
 import { Simulation } from "./simulation.ts";
+import { untidiness } from "./witness/at-rest.ts";
+import { ledgerLines } from "./witness/ledgers.ts";
 
 export interface Outcome {
   readonly seed: number;

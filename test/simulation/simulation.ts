@@ -14,13 +14,22 @@ import type { PodSpec } from "../../src/ground/model/index.ts";
 import { agentConfig, beginAgent, manifestDir, type RunningAgent, writeKubeconfig } from "./agent.ts";
 import { Dice } from "./machine/dice.ts";
 import { become, Machine } from "./machine/machine.ts";
+import { Pressure } from "./machine/pressure.ts";
 import type { Life } from "./machine/timeline.ts";
 import { ApiNeighbour } from "./neighbours/api.ts";
+import { ClaimNeighbour, claimDriver } from "./neighbours/claims.ts";
+import { DeviceNeighbour } from "./neighbours/devices.ts";
+import type { PluginNeighbour } from "./neighbours/plugin.ts";
 import { RuntimeNeighbour } from "./neighbours/runtime.ts";
 import { driverName, StorageNeighbour, volumeHandle } from "./neighbours/storage.ts";
 import { Trace } from "./neighbours/trace.ts";
 import type { ContainerPlan, PodPlan } from "./pod-maker.ts";
-import { Witness } from "./witness.ts";
+import { Witness } from "./witness/witness.ts";
+
+interface Amounts {
+  readonly cpu: string;
+  readonly memory: string;
+}
 
 /** A machine with an agent, its runtime and its API, and everything that people do to them. */
 export class Simulation {
@@ -30,6 +39,10 @@ export class Simulation {
   readonly runtime: RuntimeNeighbour;
   readonly api: ApiNeighbour;
   readonly storage: StorageNeighbour;
+  readonly devices: DeviceNeighbour;
+  readonly claims: ClaimNeighbour;
+  readonly plugins: readonly PluginNeighbour[];
+  readonly pressure: Pressure;
   readonly witness: Witness;
   /** What is wanted: by name. */
   readonly wanted = new Map<string, PodPlan>();
@@ -58,11 +71,20 @@ export class Simulation {
     this.runtime = new RuntimeNeighbour(this.machine, seed, this.trace);
     this.api = new ApiNeighbour(this.machine, seed, this.trace);
     this.storage = new StorageNeighbour(this.machine, seed, this.trace);
+    this.devices = new DeviceNeighbour(this.machine, seed, this.trace);
+    this.claims = new ClaimNeighbour(this.machine, seed, this.trace);
+    this.plugins = [this.storage, this.devices, this.claims];
+    this.pressure = new Pressure(this.machine, seed);
     this.witness = new Witness(this);
     const { fake } = this.runtime;
     fake.imageStore.preload("busybox:1");
     fake.imageStore.publish({ name: "slow:1", pullMs: 8_000 });
     fake.onExec((command, container) => this.#exec(command, container.config.metadata?.name ?? ""));
+    this.pressure.eaters = () =>
+      fake.containers().flatMap(({ life, config, sandbox }) => {
+        const cgroup = sandbox.config.linux?.cgroupParent ?? "";
+        return life.step === "running" ? [{ container: config.metadata?.name ?? "", cgroup }] : [];
+      });
     disk.isCgroupBusy = (path) =>
       fake
         .containers()
@@ -72,7 +94,9 @@ export class Simulation {
     this.machine.neighbours = {
       callRuntime: (operation, request, call) => this.runtime.call(operation, request, call),
       streamRuntime: (operation, call) => this.runtime.stream(operation, call),
-      callPlugin: (socketPath, operation, request, call) => this.storage.call(socketPath, operation, request, call),
+      callPlugin: (path, operation, request, call) => this.#pluginAt(path).call(path, operation, request, call),
+      streamPlugin: (path, operation, call) => this.#pluginAt(path).stream(operation, call),
+      watchPlugin: (path, onChange) => this.#pluginAt(path).watchPresence(onChange),
       askApi: (request, signal) => this.api.ask(request, signal),
       cutApi: () => this.api.cut("the client has had enough"),
       dial: (host, port) => this.#dial(host, port),
@@ -117,7 +141,11 @@ export class Simulation {
     timeline.after(afterMs, life, () => {
       if (this.#agent !== undefined) return;
       this.trace.add("world", `agent ${life.number} starts`);
-      const agent = beginAgent(this.machine, life, this.#config, this.trace);
+      const agent = beginAgent(
+        { ...this, onLog: (message, fields, whose) => this.witness.heard(message, fields, whose) },
+        life,
+        this.#config,
+      );
       this.#agent = agent;
       agent.started.catch((error: unknown) => this.#ended(agent, error));
       agent.scope.signal.addEventListener("abort", () => {
@@ -176,8 +204,10 @@ export class Simulation {
     this.witness.lostPower();
     this.machine.disk.loseMemory();
     this.machine.boot();
-    this.storage.stop("its socket");
-    this.machine.timeline.after(this.#dice.between(100, 30_000), undefined, () => this.storage.start());
+    for (const plugin of this.plugins) {
+      plugin.stop("its socket");
+      this.machine.timeline.after(this.#dice.between(100, 30_000), undefined, () => plugin.start());
+    }
     this.start(5_000);
   }
 
@@ -187,8 +217,9 @@ export class Simulation {
     this.#killIn = Number.POSITIVE_INFINITY;
     this.machine.disk.end(life);
     this.runtime.end(life);
-    this.storage.end(life);
+    for (const plugin of this.plugins) plugin.end(life);
     this.api.end(life);
+    this.pressure.end(life);
   }
 
   /** The agent ended by itself. */
@@ -223,9 +254,11 @@ export class Simulation {
       "world",
       `wants ${plan.source} pod ${plan.name}: ${restartPolicy}${hostNetwork ? " on the host's network" : ""}; ${what}`,
     );
-    if (plan.source === "api")
-      this.witness.isWanted(plan, this.api.create(pods, "default", plan.pod).metadata.uid ?? "");
-    else {
+    if (plan.source === "api") {
+      const uid = this.api.create(pods, "default", plan.pod).metadata.uid ?? "";
+      for (const { claim } of plan.containers) if (claim !== undefined) this.#allocate(claim, plan.name, uid);
+      this.witness.isWanted(plan, uid);
+    } else {
       const path = `${manifestDir}/${plan.name}.json`;
       this.machine.disk.addFile(`${manifestDir}/.new`, JSON.stringify(plan.pod));
       this.machine.disk.rename(`${manifestDir}/.new`, path);
@@ -251,6 +284,12 @@ export class Simulation {
     }
     if (this.api.get(pods, `default/${name}`) === undefined) return;
     this.api.delete(pods, "default", name, graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds });
+  }
+
+  /** Pods that have a device, or may still have one. */
+  get devicePods(): number {
+    const uses = (plan: PodPlan): boolean => plan.containers.some(({ hasDevice }) => hasDevice);
+    return this.witness.present().filter(uses).length;
   }
 
   isNameTaken(name: string): boolean {
@@ -281,29 +320,74 @@ export class Simulation {
     if (first === undefined) return;
     const image = first.image === "app:1" ? "app:2" : "app:1";
     this.trace.add("world", `changes the image of ${name}/${first.name} to ${image}`);
-    this.witness.isChanged(first.name);
+    this.witness.ailments.isChanged(first.name);
     const spec = { ...pod.spec, containers: [{ ...first, image }, ...others] };
     this.api.put(pods, withMetadata({ ...pod, spec }, { generation: (pod.metadata.generation ?? 1) + 1 }));
   }
 
   /** Gives a container other amounts while it runs; of the same quality of service, or the API would refuse it. */
-  resize(name: string, amounts: { readonly cpu: string; readonly memory: string }, which: number): void {
+  resize(name: string, amounts: Amounts, which: number): void {
     const plan = this.wanted.get(name);
     const pod = this.api.get(pods, `default/${name}`) as (ApiObject & { readonly spec: PodSpec }) | undefined;
     if (plan?.source !== "api" || pod === undefined || pod.metadata.deletionTimestamp !== undefined) return;
+    if (pod.spec.resources !== undefined) {
+      this.witness.isResized(plan);
+      this.#resizeWhole(pod, {
+        cpu: `${Number.parseInt(amounts.cpu, 10) * 10}m`,
+        memory: `${Number.parseInt(amounts.memory, 10) * 4}Mi`,
+      });
+      return;
+    }
     const { containers } = pod.spec;
     const chosen = containers[which % containers.length];
     const { requests, limits } = chosen?.resources ?? {};
-    if (chosen === undefined || requests === undefined) return;
+    if (chosen === undefined || requests?.["cpu"] === undefined) return;
+    this.witness.isResized(plan);
     this.trace.add("world", `resizes ${name}/${chosen.name} to ${amounts.cpu} and ${amounts.memory}`);
     if (chosen.resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer") === true)
-      this.witness.isChanged(chosen.name);
-    const resources = { ...(limits === undefined ? {} : { limits: amounts }), requests: amounts };
+      this.witness.ailments.isChanged(chosen.name);
+    const resources = {
+      ...chosen.resources,
+      ...(limits?.["cpu"] === undefined ? {} : { limits: { ...limits, ...amounts } }),
+      requests: { ...requests, ...amounts },
+    };
     const spec = {
       ...pod.spec,
       containers: containers.map((each) => (each === chosen ? { ...each, resources } : each)),
     };
     this.api.put(pods, withMetadata({ ...pod, spec }, { generation: (pod.metadata.generation ?? 1) + 1 }));
+  }
+
+  /** Gives a pod other amounts as a whole; its containers have none of their own. */
+  #resizeWhole(pod: ApiObject & { readonly spec: PodSpec }, amounts: Amounts): void {
+    this.trace.add("world", `resizes ${pod.metadata.name} as a whole to ${amounts.cpu} and ${amounts.memory}`);
+    for (const { name, resizePolicy } of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])])
+      if (resizePolicy !== undefined) this.witness.ailments.isChanged(name);
+    const spec = { ...pod.spec, resources: { requests: amounts, limits: amounts } };
+    this.api.put(pods, withMetadata({ ...pod, spec }, { generation: (pod.metadata.generation ?? 1) + 1 }));
+  }
+
+  /** As the scheduler does. */
+  #allocate(claim: string, pod: string, uid: string): void {
+    const { api } = this;
+    const kind = claimKind();
+    const results = [{ request: "one", driver: claimDriver, pool: "sim", device: claim }];
+    const request = { name: "one", exactly: { deviceClassName: "simulation" } };
+    const made = api.create(kind, "default", { metadata: { name: claim }, spec: { devices: { requests: [request] } } });
+    const reservedFor = [{ resource: "pods", name: pod, uid }];
+    api.put(kind, { ...made, status: { allocation: { devices: { results } }, reservedFor } });
+  }
+
+  /** Nobody needs the claims of a pod that is gone. */
+  forgetClaims({ containers }: PodPlan): void {
+    for (const { claim } of containers) {
+      if (claim === undefined || this.api.get(claimKind(), `default/${claim}`) === undefined) continue;
+      this.api.delete(claimKind(), "default", claim);
+    }
+  }
+
+  #pluginAt(socketPath: string): PluginNeighbour {
+    return this.plugins.find((plugin) => plugin.owns(socketPath)) ?? this.storage;
   }
 
   #exec(command: readonly string[], container: string) {
@@ -337,7 +421,7 @@ export class Simulation {
   #offerVolumes(): void {
     const { api } = this;
     const spec = { attachRequired: false, volumeLifecycleModes: ["Persistent", "Ephemeral"] };
-    api.create(csiDriverKind(), "", { metadata: { name: driverName }, spec });
+    api.create(kindOf("storage.k8s.io", "csidrivers"), "", { metadata: { name: driverName }, spec });
     const shared = { accessModes: ["ReadWriteMany"], storageClassName: "" };
     const amount = { storage: "1Gi" };
     const claim = api.create(persistentVolumeClaims, "default", {
@@ -357,7 +441,7 @@ export class Simulation {
     ] as const) {
       api.put(kind, { ...object, status: { phase: "Bound" } });
     }
-    this.storage.start();
+    for (const plugin of this.plugins) plugin.start();
   }
 
   #keepWritingBack(): void {
@@ -368,8 +452,12 @@ export class Simulation {
   }
 }
 
-function csiDriverKind(): Kind {
-  const kind = kindByPath("storage.k8s.io", "v1", "csidrivers");
-  if (kind === undefined) throw new Error("the local API knows no storage drivers");
+function kindOf(group: string, plural: string): Kind {
+  const kind = kindByPath(group, "v1", plural);
+  if (kind === undefined) throw new Error(`the local API knows no ${plural}`);
   return kind;
+}
+
+function claimKind(): Kind {
+  return kindOf("resource.k8s.io", "resourceclaims");
 }

@@ -11,6 +11,9 @@ export interface Neighbours {
   streamRuntime(operation: string, call: LocalCall): AsyncIterable<unknown>;
   /** A call to a plugin, by the socket that it listens on. */
   callPlugin(socketPath: string, operation: string, request: unknown, call: LocalCall): Promise<unknown>;
+  streamPlugin(socketPath: string, operation: string, call: LocalCall): AsyncIterable<unknown>;
+  /** Whether a plugin listens there, now and whenever that changes; returns how to stop it. */
+  watchPlugin(socketPath: string, onChange: (isThere: boolean) => void): () => void;
   askApi(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
   cutApi(): void;
   /** What becomes of a connection to a pod. */

@@ -14,7 +14,7 @@ export interface Callee {
   readonly machine: Machine;
   readonly trace: Trace;
   readonly dice: Dice;
-  readonly weather: () => Weather;
+  readonly weather: (operation: string) => Weather;
   readonly errorOf: (code: "Unavailable" | "Unknown" | "DeadlineExceeded", operation: string, text: string) => Error;
   /** Calls under way, which end with the process that made them. */
   readonly underWay: Map<AbortController, Life | undefined>;
@@ -36,7 +36,7 @@ export function callThrough(callee: Callee, call: Call): Promise<unknown> {
   const { machine, dice, trace, name, underWay, errorOf } = callee;
   const { operation, signal, allowedMs } = call;
   const { timeline, life } = machine;
-  const weather = callee.weather();
+  const weather = callee.weather(operation);
   const ending = new AbortController();
   underWay.set(ending, life);
   return new Promise((resolve, reject) => {

@@ -34,6 +34,8 @@ export interface Caller {
 export class RuntimeNeighbour {
   readonly fake: FakeRuntime;
   weather: Weather = { ...calm };
+  /** One operation that goes wrong while the others are as the weather. */
+  ailing: { readonly operation: string; readonly weather: Weather } | undefined;
   /** Told of every call that reaches the runtime, before it is carried out and when it has been. */
   onCall: (caller: Caller) => void = () => {};
   onDone: (caller: Caller) => void = () => {};
@@ -55,7 +57,7 @@ export class RuntimeNeighbour {
     });
     this.#callee = {
       ...{ name: "the runtime", machine, trace, dice: this.#dice, underWay: new Map() },
-      weather: () => this.weather,
+      weather: (operation) => (this.ailing?.operation === operation ? this.ailing.weather : this.weather),
       errorOf: (code, operation, text) => new CriError(code, operation, text),
     };
     this.#methods = { ...this.fake.runtime, ...this.fake.images } as unknown as Methods;

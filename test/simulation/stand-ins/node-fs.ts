@@ -108,6 +108,11 @@ export function readdirSync(path: PathLike, options?: unknown): unknown[] {
   return names.map(([name, child]) => (hasOption(options, "withFileTypes") ? entryOf(name, child, text(path)) : name));
 }
 
+export function opendirSync(path: PathLike): { readSync(): unknown; closeSync(): void } {
+  const entries = readdirSync(path, { withFileTypes: true }).values();
+  return { readSync: () => entries.next().value ?? null, closeSync: () => {} };
+}
+
 export function readlinkSync(path: PathLike): string {
   const inode = machine().disk.find(text(path), "readlink", "not the last");
   if (inode.type !== "link") throw new FileError("EINVAL", "readlink", text(path));

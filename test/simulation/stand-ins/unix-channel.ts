@@ -8,6 +8,7 @@ export class UnixChannel {
   readonly #socketPath: string;
   readonly #toError: (operation: string, error: GrpcError) => Error;
   #isClosed = false;
+  #stopWatching = (): void => {};
 
   constructor(socketPath: string, toError: (operation: string, error: GrpcError) => Error) {
     this.#socketPath = socketPath;
@@ -16,6 +17,11 @@ export class UnixChannel {
 
   close(): void {
     this.#isClosed = true;
+    this.#stopWatching();
+  }
+
+  watchPresence(onChange: (isThere: boolean) => void): void {
+    this.#stopWatching = neighbours().watchPlugin(this.#socketPath, onChange);
   }
 
   async unary<Method extends MethodDefinition>(
@@ -32,7 +38,7 @@ export class UnixChannel {
     try {
       return (await neighbours().callPlugin(this.#socketPath, operation, request, call)) as ResponseOf<Method>;
     } catch (error) {
-      throw error instanceof GrpcError ? this.#toError(operation, error) : error;
+      throw this.#told(operation, error);
     }
   }
 
@@ -44,8 +50,21 @@ export class UnixChannel {
   ): AsyncGenerator<ResponseOf<Method>, void> {
     signal?.throwIfAborted();
     this.#refuseIfClosed(operation);
-    const items = neighbours().streamRuntime(operation, { signal, allowedMs: allowed(deadline) });
-    for await (const item of items) yield item as ResponseOf<Method>;
+    const call = { signal, allowedMs: allowed(deadline) };
+    if (this.#socketPath === runtimeSocket) {
+      for await (const item of neighbours().streamRuntime(operation, call)) yield item as ResponseOf<Method>;
+      return;
+    }
+    try {
+      const items = neighbours().streamPlugin(this.#socketPath, operation, call);
+      for await (const item of items) yield item as ResponseOf<Method>;
+    } catch (error) {
+      throw this.#told(operation, error);
+    }
+  }
+
+  #told(operation: string, error: unknown): unknown {
+    return error instanceof GrpcError ? this.#toError(operation, error) : error;
   }
 
   #refuseIfClosed(operation: string): void {

@@ -1,6 +1,6 @@
-import type { LedgerView } from "../../src/ground/base/index.ts";
-import type { RunningAgent } from "./agent.ts";
-import type { Simulation } from "./simulation.ts";
+import type { LedgerView } from "../../../src/ground/base/index.ts";
+import type { RunningAgent } from "../agent.ts";
+import type { Simulation } from "../simulation.ts";
 
 const entriesShown = 12;
 

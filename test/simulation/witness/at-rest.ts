@@ -1,19 +1,20 @@
-import { nodes, pods } from "../../src/beside/localapi/kinds/index.ts";
-import { jsonEqual, type Pod } from "../../src/ground/model/index.ts";
-import { rootDir } from "./agent.ts";
-import type { Simulation } from "./simulation.ts";
-import { isOver } from "./witness.ts";
+import { nodes, pods } from "../../../src/beside/localapi/kinds/index.ts";
+import { jsonEqual, type Pod } from "../../../src/ground/model/index.ts";
+import { rootDir } from "../agent.ts";
+import type { Simulation } from "../simulation.ts";
+import { isOver } from "./seen-pods.ts";
 
 /** What is not as the specs say although nothing has disturbed anybody for long; empty when all is well. */
 export function untidiness(simulation: Simulation): readonly string[] {
   const problems: string[] = [];
-  const { runtime, api, machine, wanted } = simulation;
+  const { runtime, api, machine, wanted, witness, claims } = simulation;
   if (simulation.agent === undefined) return ["the agent does not run"];
   const apiPods = api.list(pods) as unknown as readonly (Pod & { metadata: { name: string; uid: string } })[];
   const wantedUids = new Set<string>();
   const records = runtime.fake.containers();
   const sandboxes = runtime.fake.sandboxes();
-  for (const { name, source, containers, pod } of wanted.values()) {
+  for (const plan of wanted.values()) {
+    const { name, source, containers, pod } = plan;
     const shown = apiPods.find(({ metadata }) => metadata.name === (source === "api" ? name : `${name}-sim`));
     if (shown === undefined) {
       problems.push(`pod ${name} is not in the API${source === "api" ? "" : ", its mirror is missing"}`);
@@ -52,11 +53,11 @@ export function untidiness(simulation: Simulation): readonly string[] {
     const isForEver =
       pod.spec?.restartPolicy === "Always" &&
       containers.some(({ role, restartPolicy }) => role === "main" && restartPolicy === "Always");
-    if (isForEver && isOver(phase) && pod.spec.activeDeadlineSeconds === undefined) {
+    if (isForEver && isOver(phase) && pod.spec.activeDeadlineSeconds === undefined && !witness.isTakenOff(plan)) {
       problems.push(`pod ${name} is ${phase}: ${JSON.stringify(shown.status)}`);
     }
   }
-  for (const pod of apiPods) problems.push(...wrongSizes(pod, simulation));
+  for (const pod of apiPods) problems.push(...wrongSizes(pod, simulation), ...wrongAsAWhole(pod, simulation));
   for (const { metadata } of apiPods) {
     const uid = metadata.annotations?.["kubernetes.io/config.mirror"] ?? metadata.uid;
     if (!wantedUids.has(uid)) problems.push(`pod ${metadata.name} is still in the API`);
@@ -69,9 +70,14 @@ export function untidiness(simulation: Simulation): readonly string[] {
       problems.push(`container ${config.metadata?.name} is left`);
   }
   problems.push(...leftovers(simulation, wantedUids));
+  const claimsInUse = new Set([...wanted.values()].flatMap((plan) => plan.containers.map(({ claim }) => claim)));
+  for (const claim of claims.prepared.values())
+    if (!claimsInUse.has(claim)) problems.push(`claim ${claim} is still prepared`);
   const node = api.get(nodes, "sim") as { status?: { conditions?: { type: string; status: string }[] } } | undefined;
-  if (node?.status?.conditions?.find(({ type }) => type === "Ready")?.status !== "True")
-    problems.push("the node is not Ready");
+  const conditions = node?.status?.conditions ?? [];
+  if (conditions.find(({ type }) => type === "Ready")?.status !== "True") problems.push("the node is not Ready");
+  for (const { type, status } of conditions)
+    if (type.endsWith("Pressure") && status !== "False") problems.push(`the node has ${type}`);
   const { life } = simulation;
   if (life !== undefined && machine.disk.openedBy(life) > 50)
     problems.push(`${machine.disk.openedBy(life)} files are open`);
@@ -95,19 +101,50 @@ function wrongSizes({ metadata, spec, status }: Pod, { runtime }: Simulation): r
       .find(({ config, life }) => config.metadata?.name === container && life.step === "running");
     if (shown?.state?.running === undefined || record === undefined) continue;
     const { requests, limits } = resources;
-    if (requests === undefined) continue;
-    if (!jsonEqual(shown.resources, { ...(limits && { limits }), requests }))
+    if (requests?.["cpu"] === undefined) continue;
+    const { requests: shownRequests, limits: shownLimits } = shown.resources ?? {};
+    if (!jsonEqual({ requests: shownRequests, limits: shownLimits }, { requests, limits }))
       problems.push(
         `container ${container} asks for ${JSON.stringify(resources)}, its status says ${JSON.stringify(shown.resources)}`,
       );
-    const wanted = { shares: sharesOf(String(requests["cpu"])), limit: limits && bytesOf(String(limits["memory"])) };
+    const isLimited = limits?.["memory"] !== undefined;
+    const wanted = {
+      shares: sharesOf(String(requests["cpu"])),
+      limit: isLimited ? bytesOf(String(limits["memory"])) : undefined,
+    };
     const given = {
       shares: Number(record.resources?.cpuShares),
-      limit: limits && Number(record.resources?.memoryLimitInBytes),
+      limit: isLimited ? Number(record.resources?.memoryLimitInBytes) : undefined,
     };
     if (JSON.stringify(wanted) !== JSON.stringify(given))
       problems.push(`container ${container} is to have ${JSON.stringify(wanted)} and has ${JSON.stringify(given)}`);
   }
+  return problems;
+}
+
+/** What a pod has as a whole is what its cgroup allows, and its containers with it. */
+function wrongAsAWhole({ metadata, spec, status }: Pod, { runtime, machine: { disk } }: Simulation): readonly string[] {
+  const limits = spec?.resources?.limits;
+  const running = runtime.fake
+    .containers()
+    .filter(({ life, sandbox }) => life.step === "running" && sandbox.config.metadata?.uid === metadata?.uid);
+  const cgroup = running[0]?.sandbox.config.linux?.cgroupParent;
+  if (limits === undefined || cgroup === undefined) return [];
+  const problems: string[] = [];
+  const asked = JSON.stringify(limits);
+  // Since v1.35.
+  const { resources } = (status ?? {}) as { readonly resources?: { readonly limits?: object } };
+  const shown = JSON.stringify(resources?.limits);
+  if (shown !== asked) problems.push(`pod ${metadata?.name} asks for ${asked} as a whole, its status says ${shown}`);
+  const wanted = `${bytesOf(String(limits["memory"]))} ${Number.parseInt(String(limits["cpu"]), 10) * 100} 100000`;
+  const read = (file: string): string => {
+    const path = `/sys/fs/cgroup${cgroup}/${file}`;
+    return disk.read(disk.find(path, "open"), path).toString().trim();
+  };
+  const given = [`${read("memory.max")} ${read("cpu.max")}`];
+  for (const { resources: own } of running) given.push(`${own?.memoryLimitInBytes} ${own?.cpuQuota} ${own?.cpuPeriod}`);
+  for (const each of given)
+    if (each !== wanted) problems.push(`pod ${metadata?.name} is to have ${wanted} as a whole, and has ${each}`);
   return problems;
 }
 

@@ -17,11 +17,11 @@ export async function diskReport(machine: VirtualMachine, survives: () => boolea
   const directory = await mkdtemp(join(tmpdir(), "nodelet-vm-disk-"));
   try {
     await machine.withDiskAfterCut(survives, (disk) => unpack(disk, directory));
-    const { count, problems } = await judgeStateFiles(directory);
+    const { problems, ...judged } = await judgeStateFiles(directory);
     const acknowledged = acknowledgedIn(await readFile(join(directory, "acknowledged"), "utf8"));
     const stored = await storedIn(join(directory, "nodelet-api/objects"));
     const lost = acknowledged.filter((object) => !stored.has(object)).map((object) => `${object} was acknowledged`);
-    return { count, problems: [...problems, ...lost], objects: acknowledged.length };
+    return { ...judged, problems: [...problems, ...lost], objects: acknowledged.length };
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -86,6 +86,15 @@ export class GuestAgent {
     if (code !== 0) throw new Error(`not ready in time: ${wanted}; found:\n${output}\n${await this.log(30)}`);
   }
 
+  /** Resolves with a pod when it is evicted. */
+  async untilEvicted(name: string): Promise<Pod> {
+    const asked = `curl -sSf --max-time 60 --unix-socket ${agentRoot}/nodelet.sock http://agent/pods`;
+    await this.machine.until(`${name} is evicted`, `${asked} | node -e '${isEvicted(name)}'`);
+    const pod = (await this.pods()).get(name);
+    if (pod === undefined) throw new Error(`${name} was evicted, and is no longer there`);
+    return pod;
+  }
+
   /** A property of the unit, such as MainPID. */
   async property(name: string): Promise<string> {
     return await this.machine.run(`systemctl show --value --property ${name} nodelet`);
@@ -101,6 +110,14 @@ export class GuestAgent {
   async log(lines = 200): Promise<string> {
     return await this.machine.run(`journalctl --unit nodelet --no-pager --output cat --lines ${lines}`);
   }
+}
+
+function isEvicted(name: string): string {
+  return (
+    'const { items } = JSON.parse(require("fs").readFileSync(0, "utf8")); ' +
+    `const pod = items.find(({ metadata }) => metadata.name === "${name}"); ` +
+    'process.exit(pod?.status?.phase === "Failed" && pod.status.reason === "Evicted" ? 0 : 1)'
+  );
 }
 
 /** One process that asks again and again: starting Node for each question would keep an emulated machine busy. */

@@ -29,7 +29,7 @@ const never = new AbortController().signal;
 // An emulated machine on a host that does ten other things; nothing waits this long unless something is broken.
 const bootMs = 900_000;
 const commandMs = 600_000;
-const shutdownMs = 600_000;
+const shutdownMs = 1_800_000;
 
 /** A virtual machine with a disk of its own. Leaving it ends it and removes the disk. */
 export class VirtualMachine implements AsyncDisposable {

@@ -11,6 +11,7 @@ const packages = [
   ...["systemd", "systemd-sysv", "dbus", "udev", "kmod", "linux-image-cloud-amd64"],
   ...["containerd", "runc", "containernetworking-plugins", "iptables"],
   ...["busybox-static", "iproute2", "procps", "libstdc++6", "curl", "numactl"],
+  ...["open-iscsi", "tgt"],
 ];
 
 /** Of no use in there, and half of the disk. */

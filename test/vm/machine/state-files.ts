@@ -11,6 +11,8 @@ const leftOut = ["*.tmp", "*.new", "*.sock", "*/pods/*/volumes", "*/pods/*/conta
 
 export interface StateFilesReport {
   readonly count: number;
+  /** Of all that were read, below the directory. */
+  readonly paths: readonly string[];
   readonly problems: readonly string[];
 }
 
@@ -51,22 +53,20 @@ export async function judgeStateFiles(directory: string): Promise<StateFilesRepo
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const problems: string[] = [];
-  let count = 0;
+  const read: string[] = [];
   for (const path of paths) {
     const isPem = /\.(crt|key|pem)$/.test(path);
     // What is said of a pod that runs, and of its probes, is not waited for; unreadable, it counts as absent.
     const isOfPod = /\/pods\/[^/]+\/nodelet(-probes)?\.json$/.test(path);
-    const isJson =
-      /\.(json|kubeconfig)$|image_manager|checkpoint|config\.yaml$|graceful_node_shutdown_state$/.test(path) &&
-      !isOfPod;
+    const isJson = /\.(json|kubeconfig)$|image_manager|checkpoint|config\.yaml$|_state$/.test(path) && !isOfPod;
     const isTheirs = /\/pods\/[^/]+\/(volumes|containers|plugins)\//.test(path);
     if ((!isPem && !isJson) || isTheirs) continue;
-    count++;
+    read.push(relative(directory, path));
     const text = await readFile(path, "utf8");
     const wrong = isPem ? pemFault(text) : jsonFault(text);
     if (wrong !== undefined) problems.push(`${relative(directory, path)} (${text.length} bytes): ${wrong}`);
   }
-  return { count, problems };
+  return { count: read.length, paths: read.sort(), problems };
 }
 
 function pemFault(text: string): string | undefined {

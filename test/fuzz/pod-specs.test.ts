@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { amountsOf } from "../../src/ground/model/index.ts";
+import { amountsOf, type IdentifiedPod } from "../../src/ground/model/index.ts";
 import {
   appArmorHandler,
   hostPortsHandler,
@@ -14,10 +14,11 @@ import { oddPod } from "./odd-pods.ts";
 const podsAtOnce = 8;
 
 /** What a person needs to see why a pod did not leave. */
-function leftBehind({ engine, events }: TestEngine): string {
+function leftBehind({ engine, events }: TestEngine, wanted: readonly IdentifiedPod[]): string {
   const pods = [...engine.workers.uids()].map((uid) => {
     const { step, ...rest } = engine.workers.stateOf(uid) ?? { step: "no state" };
-    return `${uid}: ${step} ${JSON.stringify(rest)}`;
+    const pod = wanted.find(({ metadata }) => metadata.uid === uid);
+    return `${uid}: ${step} ${JSON.stringify(rest)}\n${JSON.stringify(pod)}`;
   });
   const last = events.slice(-10).map((event) => JSON.stringify(event));
   return `pods that do not leave:\n${pods.join("\n")}\nlast events:\n${last.join("\n")}`.slice(0, 10_000);
@@ -43,7 +44,8 @@ fuzzTest("odd pods end as their own failures; a good pod beside them starts, and
   for (let round = 0; fuzz.goesOn(); round++) {
     const names = Array.from({ length: podsAtOnce }, (_, index) => `odd-${round}-${index}`);
     const good = `good-${round}`;
-    await engine.want(...names.map((name) => oddPod(random, name)), enginePod(good));
+    const odd = names.map((name) => oddPod(random, name));
+    await engine.want(...odd, enginePod(good));
     await engine.until(`${good} runs`, () => engine.phase(good) === "Running");
     for (let step = 0; step < 5; step++) {
       const running = engine.runtime.containers().filter(({ life }) => life.step === "running");
@@ -57,7 +59,7 @@ fuzzTest("odd pods end as their own failures; a good pod beside them starts, and
     await engine
       .until("all are gone", () => left() === 0, 24 * 3_600_000, 60_000)
       .catch((error: unknown) => {
-        throw new Error(leftBehind(engine), { cause: error });
+        throw new Error(leftBehind(engine, odd), { cause: error });
       });
     assert.deepEqual(engine.running(), []);
     // What a pod waited for is given up with it, within the longest that a call to the runtime may take.

@@ -6,7 +6,7 @@ import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countFiles, HeldDirectory, removeTree } from "../../src/connections/host/index.ts";
-import { giveToGroup } from "../../src/pod/volumes/content/give-to-group.ts";
+import { giveToGroup } from "../../src/pod/volumes/content/fs-group-ownership.ts";
 import { type FuzzRandom, fuzzTest } from "./fuzzing.ts";
 
 const never = new AbortController().signal;

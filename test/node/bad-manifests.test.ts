@@ -6,6 +6,7 @@ import type { Pod } from "../../src/ground/model/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import { spoiltManifests } from "../support/spoilt-manifests.ts";
 import { idOf, statusOf, TestNode } from "../support/test-node.ts";
+import { soon } from "../support/until.ts";
 
 test("200 bad manifests among good ones, and good ones that turn bad", async (t) => {
   await using node = await TestNode.start();
@@ -31,10 +32,10 @@ test("200 bad manifests among good ones, and good ones that turn bad", async (t)
     30_000,
   );
   for (const line of await node.logged('"Invalid manifest"')) assert.match(line, /problem="[^"]{5,}/);
-  const { healthy, report } = await agent.client.health(AbortSignal.timeout(5_000));
+  const { healthy, report } = await agent.client.health(soon());
   assert.ok(healthy, "bad input is no illness of the agent");
   for (const { name } of spoilt) assert.ok(report.includes(`${name}.yaml`), `${name} is missing in the health report`);
-  const pods = await agent.client.pods(AbortSignal.timeout(5_000));
+  const pods = await agent.client.pods(soon());
   assert.deepEqual(
     pods.map(({ metadata }) => metadata?.name).sort(),
     [...names, "zz-last"].map((name) => `${name}-test-node`).sort(),
@@ -64,7 +65,7 @@ test("200 bad manifests among good ones, and good ones that turn bad", async (t)
   for (const name of names) await agent.apply(name, { containers: [node.server("main")] });
   for (const { name } of spoilt) await agent.remove(name);
   await eventually(
-    async () => !(await agent.client.health(AbortSignal.timeout(5_000))).report.includes(".yaml"),
+    async () => !(await agent.client.health(soon())).report.includes(".yaml"),
     "no complaint is left",
     30_000,
   );

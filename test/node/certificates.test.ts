@@ -11,6 +11,7 @@ import { ApiCluster } from "../support/api-cluster.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { freePort } from "../support/free-port.ts";
 import { untilTold } from "../support/raw-runtime.ts";
+import { soon } from "../support/until.ts";
 
 describe("certificates signed by the API server", { timeout: 240_000 }, () => {
   let containerd: TestContainerd;
@@ -22,7 +23,7 @@ describe("certificates signed by the API server", { timeout: 240_000 }, () => {
   });
 
   async function requestsOf(cluster: ApiCluster): Promise<readonly CertificateSigningRequest[]> {
-    const list = cluster.admin.list(resources.certificateSigningRequests, {}, {}, AbortSignal.timeout(10_000));
+    const list = cluster.admin.list(resources.certificateSigningRequests, {}, {}, soon());
     return (await list).items;
   }
 

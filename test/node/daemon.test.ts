@@ -11,6 +11,7 @@ import { DaemonHome, nodelet } from "../support/daemon.ts";
 import { DatagramReceiver } from "../support/datagram-receiver.ts";
 import { freePort } from "../support/free-port.ts";
 import { serveFakeRuntime } from "../support/served-runtime.ts";
+import { TraceCollector } from "../support/trace-collector.ts";
 
 const runtimeIs = (state: RegExp, text: string | undefined): boolean => state.test(text ?? "");
 
@@ -41,6 +42,27 @@ test("starts without a runtime, says what it waits for, connects when it comes, 
   assert.match(agent.stderr, /"Stopped; containers keep running"\n$/);
   assert.equal(existsSync(join(home.rootDir, "nodelet.sock")), false);
   assert.doesNotMatch(agent.stderr, /\n\s+at /);
+});
+
+test("traces that others follow reach the collector, also the last ones", async () => {
+  using collector = await TraceCollector.start();
+  await using home = await DaemonHome.create();
+  home.configure({ tracing: { endpoint: collector.endpoint } });
+  const agent = home.start();
+  await agent.isUp();
+  const asked = async (traceparent: string): Promise<number> => {
+    const options = { host: "127.0.0.1", port: home.apiPort, path: "/pods", rejectUnauthorized: false, agent: false };
+    const sent = request({ ...options, headers: { traceparent } }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    response.resume();
+    return response.statusCode ?? 0;
+  };
+  const span = `0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331`;
+  await agent.until("the node API answers", async () => (await asked(`00-${span}-00`).catch(() => 0)) === 200);
+  assert.equal(await asked(`00-${span}-01`), 200);
+  agent.signal("SIGTERM");
+  assert.deepEqual(await agent.exited, { code: 0, signal: null });
+  assert.deepEqual(collector.names, ["GET /pods"]);
 });
 
 test("a signal while it waits for the runtime ends it just as well", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { LocalClient } from "../../src/beside/cli/index.ts";
+import { LocalClient } from "../../src/beside/cli/local-client.ts";
 import { FakeRuntime, serveRuntime } from "../../src/beside/hollow/index.ts";
 import { CgroupDriver, type ContainerConfig } from "../../src/connections/cri/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
@@ -13,7 +13,7 @@ import type { Pod } from "../../src/ground/model/index.ts";
 import { PodResourcesListerDefinition } from "../../src/node/server/pod-resources/gen/pod-resources.ts";
 import { DaemonHome } from "../support/daemon.ts";
 import { buildPluginProgram, PluginProcess } from "../support/device-plugin-process.ts";
-import { until } from "../support/until.ts";
+import { soon, until } from "../support/until.ts";
 
 const gpu = "vendor.com/gpu";
 
@@ -33,7 +33,6 @@ test("devices of a plugin reach containers whatever becomes of the plugin and th
   mkdirSync(manifests);
   home.configure({ staticPodPath: manifests, fileCheckFrequency: "1s" });
   const client = new LocalClient(join(home.rootDir, "nodelet.sock"));
-  const soon = () => AbortSignal.timeout(20_000);
   const run = (name: string, devices: number, init = false): void => {
     const resources = devices === 0 ? {} : { limits: { [gpu]: String(devices) } };
     const container = { name: "main", image: "image", imagePullPolicy: "IfNotPresent", resources };

@@ -13,10 +13,9 @@ import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { buildDriverProgram, DriverProcess } from "../support/dra-driver-process.ts";
 import { untilTold } from "../support/raw-runtime.ts";
 import { idOf, statusOf } from "../support/test-node.ts";
-import { until } from "../support/until.ts";
+import { soon, until } from "../support/until.ts";
 
 const name = "gpu.example.com";
-const soon = () => AbortSignal.timeout(30_000);
 let program: AsyncDisposable;
 let containerd: TestContainerd;
 let cluster: ApiCluster;

@@ -60,7 +60,7 @@ test("memory: who eats 100 MiB a second is dead before the kernel has to kill, a
     );
     await isEvicted(pod, "memory", "100Mi");
   }
-  await untilCondition(cluster, "MemoryPressure", "True");
+  await untilTainted("memory");
   await cluster.create("newcomer", running("sleep 100000"));
   const refused = await cluster.until("newcomer", "refused", ({ status }) => status?.phase === "Failed");
   assert.equal(refused.status?.message, "Pod was rejected: The node had condition: [MemoryPressure]. ");
@@ -125,6 +125,19 @@ test("nobody else was touched, and what was done is counted", async () => {
     "pid.available",
   ]);
 });
+
+/** Waits until the Node says that it is short of it, in condition and taint. */
+async function untilTainted(resource: "memory" | "disk" | "pid"): Promise<void> {
+  const condition = { memory: "MemoryPressure", disk: "DiskPressure", pid: "PIDPressure" }[resource];
+  const isSo = async (): Promise<boolean> => {
+    const soon = AbortSignal.timeout(answerMs);
+    const { spec, status } = await cluster.admin.get(resources.nodes, { name: "test-node" }, {}, soon);
+    const isPressed = status?.conditions?.some(({ type, status: is }) => type === condition && is === "True") === true;
+    const key = `node.kubernetes.io/${resource}-pressure`;
+    return isPressed && spec?.taints?.some((taint) => taint.key === key && taint.effect === "NoSchedule") === true;
+  };
+  await eventually(isSo, `the Node has ${condition} and its taint`, 60_000);
+}
 
 async function imageNames(): Promise<readonly string[]> {
   const { images } = await cri.images.listImages({ filter: undefined });

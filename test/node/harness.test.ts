@@ -12,6 +12,7 @@ import { runRawPod } from "../support/raw-pod.ts";
 import { registryCredentials, startRegistry, tinyImage } from "../support/registry.ts";
 import { sweepSlots } from "../support/slots.ts";
 import { leftSince, takeTraces } from "../support/traces.ts";
+import { soon } from "../support/until.ts";
 
 const webServer = ["sh", "-c", "mkdir /www && echo hello > /www/index.html && exec httpd -f -p 80 -h /www"];
 
@@ -111,7 +112,7 @@ for (const auth of ["none", "basic"] as const) {
 
 /** Asks again while the server inside the container is still starting. */
 async function get(url: string): Promise<string> {
-  const giveUp = AbortSignal.timeout(20_000);
+  const giveUp = soon();
   for (;;) {
     try {
       const response = await fetch(url, { signal: giveUp });

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { request as ask, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { buildImage } from "../../src/beside/cli/machine/index.ts";
 import { CriClient } from "../../src/connections/cri/index.ts";
 import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import type { Secret } from "../../src/ground/model/index.ts";
@@ -21,6 +24,7 @@ import {
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { makeImage } from "../support/images.ts";
 import { registryCredentials, startRegistry, type TestRegistry, tinyImage } from "../support/registry.ts";
+import { until } from "../support/until.ts";
 
 // Real containerd, a real registry with and without a password, real plugin programs; only the pods are made up.
 
@@ -73,6 +77,7 @@ async function startNode(
     },
     {
       images: cri.images,
+      content: () => cri.imageContent,
       clock,
       access,
       credentials: new PullCredentials(
@@ -271,6 +276,60 @@ test("a registry that never answers: a present image is used meanwhile, and the 
   pod.abort(new Error("pod deleted"));
   await Promise.all([stuck, waiting]);
 });
+
+test("how far a pull is: bytes of the layers, until it is done", async () => {
+  const node = await startNode();
+  const content = randomBytes(3_000_000);
+  const image = buildImage({ name: "slow", labels: {}, entries: [{ type: "file", path: "data", content }] });
+  await open.push(image, "team/slow", "1");
+  const { length } = image.layer.content;
+  const halting = await startHaltingProxy(open.host, image.layer.digest, Math.floor(length / 2));
+  try {
+    const pulled = node.puller.ensure(request("p1", `${halting.host}/team/slow:1`), signal);
+    const progress = async () => (await node.puller.pulls(signal)).map((pull) => pull.progress)[0];
+    await until("something of it is known to be here", async () => ((await progress())?.bytes ?? 0) > 0);
+    const half = await progress();
+    assert.equal(half?.totalBytes, length);
+    assert.ok(half.bytes > 0 && half.bytes <= length / 2, `${half.bytes} of ${length}`);
+    assert.deepEqual(half.layers, { done: 0, total: 1 });
+    halting.goOn();
+    await pulled;
+    await until("nothing is pulled any more", async () => (await node.puller.pulls(signal)).length === 0);
+  } finally {
+    halting.close();
+  }
+});
+
+/** Passes requests on to a registry; of one blob it gives so many bytes, and the rest once it is told to go on. */
+async function startHaltingProxy(registry: string, digest: string, bytes: number) {
+  let goOn = (): void => {};
+  const told = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const server = createServer((incoming, outgoing) => {
+    const options = { host: "127.0.0.1", port: registry.split(":")[1], path: incoming.url, method: incoming.method };
+    ask({ ...options, headers: incoming.headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+      void (async () => {
+        let sent = 0;
+        for await (const chunk of answer as AsyncIterable<Buffer>) {
+          if (incoming.url?.endsWith(digest) && sent + chunk.length > bytes) await told;
+          sent += chunk.length;
+          outgoing.write(chunk);
+        }
+        outgoing.end();
+      })();
+    }).end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = (): void => {
+    goOn();
+    server.closeAllConnections();
+    server.close();
+  };
+  return { host: `127.0.0.1:${port}`, goOn, close };
+}
 
 test("pull records: a second pod must show the secret, across a restart of the agent", async () => {
   const directory = join(work, "image_manager");

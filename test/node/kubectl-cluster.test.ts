@@ -6,6 +6,7 @@ import { run } from "../../src/beside/cli/machine/index.ts";
 import { eventually } from "../support/agent.ts";
 import { withoutKubectl } from "../support/kubectl.ts";
 import { KubectlCluster } from "../support/kubectl-cluster.ts";
+import { soon } from "../support/until.ts";
 
 const untilReady = ["wait", "--for=condition=Ready", "--timeout=120s", "pods", "-l", "app=web"];
 
@@ -156,6 +157,6 @@ describe("ten pods by kubectl", { skip: withoutKubectl }, () => {
 });
 
 async function page(address: string | undefined): Promise<string> {
-  const response = await fetch(`http://${address}:8080/index.html`, { signal: AbortSignal.timeout(20_000) });
+  const response = await fetch(`http://${address}:8080/index.html`, { signal: soon() });
   return await response.text();
 }

@@ -7,7 +7,8 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { downCommand, LocalClient, upCommand } from "../../src/beside/cli/index.ts";
+import { downCommand } from "../../src/beside/cli/down.ts";
+import { LocalClient } from "../../src/beside/cli/local-client.ts";
 import {
   layoutOf,
   type MachineLayout,
@@ -15,10 +16,12 @@ import {
   processOf,
   signalProcess,
 } from "../../src/beside/cli/machine/index.ts";
+import { upCommand } from "../../src/beside/cli/up.ts";
 import { eventually } from "../support/agent.ts";
 import { recordIo } from "../support/command-io.ts";
 import { Kubectl, withoutKubectl } from "../support/kubectl.ts";
 import { claimSlot, releaseSlot, type Slot } from "../support/slots.ts";
+import { soon } from "../support/until.ts";
 
 const home = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -109,7 +112,7 @@ describe("kubectl beside nodelet up", { skip: withoutKubectl }, () => {
     const client = new LocalClient(`${layout.agentRoot}/nodelet.sock`);
     await eventually(
       async () => {
-        const left = await client.pods(AbortSignal.timeout(10_000));
+        const left = await client.pods(soon());
         return !left.some(({ metadata }) => metadata?.name === "mine");
       },
       "the agent knows it no more",

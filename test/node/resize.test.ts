@@ -13,6 +13,7 @@ import { kernelLimits } from "../support/resize-proof/kernel-limits.ts";
 import { countDongles, policies, shapes, walk } from "../support/resize-proof/matrix.ts";
 import { containerStatus, hasSettled, resizable, resize, resizeConditions } from "../support/resize-proof/resizing.ts";
 import { same } from "../support/resize-proof/wishes.ts";
+import { soon } from "../support/until.ts";
 
 const featureGates = {
   InPlacePodLevelResourcesVerticalScaling: true,
@@ -48,7 +49,7 @@ for (const policy of policies) {
 }
 
 test("what has no room waits, is said to wait, and happens when a pod leaves", async () => {
-  const node = await cluster.admin.get(resources.nodes, { name: "test-node" }, {}, AbortSignal.timeout(10_000));
+  const node = await cluster.admin.get(resources.nodes, { name: "test-node" }, {}, soon());
   const cpus = Number(node.status?.allocatable?.["cpu"] ?? "0") * 1000;
   const asking = (cpu: number): Partial<PodSpec> => ({
     containers: [resizable(containerd.images.busybox, "main", same(cpu, 32), "NotRequired")],
@@ -65,12 +66,7 @@ test("what has no room waits, is said to wait, and happens when a pod leaves", a
   await cluster.until("waits", "resized", (found) => hasSettled(found, "main", same(400, 32)));
   const reasons = await eventually(
     async () => {
-      const { items } = await cluster.admin.list(
-        resources.events,
-        { namespace: "default" },
-        {},
-        AbortSignal.timeout(5_000),
-      );
+      const { items } = await cluster.admin.list(resources.events, { namespace: "default" }, {}, soon());
       const found = items.filter(({ involvedObject }) => involvedObject.name === "waits").map(({ reason }) => reason);
       return found.includes("ResizeCompleted") ? found : undefined;
     },

@@ -9,6 +9,7 @@ import { runtimeLabels } from "../../src/pod/runtime/index.ts";
 import { eventually } from "../support/agent.ts";
 import { type MeddleTools, proveRestarts } from "../support/restart-proof/prove.ts";
 import { gate } from "../support/restart-proof/steady-pods.ts";
+import { soon } from "../support/until.ts";
 
 const seed = Number(process.env["NODELET_SEED"] ?? Date.now() % 1_000_000);
 
@@ -23,7 +24,6 @@ test(`the agent ends 8 times among 15 pods (NODELET_SEED=${seed})`, { timeout: 9
   assert.deepEqual(incidents, []);
 });
 
-const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 const pod = (name: string, subresource?: string) => ({
   namespace: "default",
   name,

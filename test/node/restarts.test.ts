@@ -81,7 +81,8 @@ describe("restarts", { concurrency: 8 }, () => {
     assert.equal(restartCount, 1);
     assert.equal(waiting.status?.phase, "Running");
     await node.untilLogged('reason="BackOff"', `Back-off restarting failed container main in pod ${described}`);
-    const [ended] = await node.instances(waiting, "main");
+    const endedId = lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
+    const ended = (await node.instances(waiting, "main")).find(({ id }) => id === endedId);
     assert.ok(ended !== undefined);
     const again = await node.agent.until("crash", "second restart", (pod) => statusOf(pod, "main").restartCount === 2);
     const [second] = await node.instances(again, "main");

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import { execCommand } from "../../src/beside/cli/exec-command.ts";
+import type { Command, UserInput } from "../../src/beside/cli/io.ts";
+import { logsCommand } from "../../src/beside/cli/logs-command.ts";
+import { podsCommand } from "../../src/beside/cli/pods-command.ts";
+import { topCommand } from "../../src/beside/cli/top-command.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import { eventually, TestAgent } from "../support/agent.ts";
+import { recordIo } from "../support/command-io.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
 import { freePort } from "../support/free-port.ts";
 import { bytesRead, openFiles, rssMb } from "../support/process-figures.ts";
-import { remoteCommand, SpdyConnection, type UpgradeTarget, upgrade } from "../support/spdy.ts";
+import { openSpdy, remoteCommand, type UpgradeTarget, upgrade } from "../support/spdy.ts";
 import { ChannelSocket } from "../support/websocket.ts";
 
 const open = {
@@ -14,6 +20,18 @@ const open = {
   authorization: { mode: "AlwaysAllow" },
 };
 const never = new AbortController().signal;
+
+/** Somebody at a terminal, or a pipe, who has these words to say. */
+function typing(isTTY: boolean, words: readonly string[]): UserInput {
+  return {
+    isTTY,
+    setRaw: () => {},
+    read: async function* () {
+      for (const word of words) yield Buffer.from(word);
+    },
+    onResize: () => () => {},
+  };
+}
 
 describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, () => {
   let containerd: TestContainerd;
@@ -79,7 +97,11 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     const rssBefore = rssMb(agent.pid);
     const command = await remoteCommand(execTarget(["sh", "-c", "dd if=/dev/zero bs=1M count=200"]));
     using _ = command.connection;
-    command.connection.socket.pause();
+    let readOn = (): void => {};
+    const reading = new Promise<void>((resolve) => {
+      readOn = resolve;
+    });
+    command.stdout.onData = () => reading;
     // All buffers on the way are full when the agent reads no more.
     let passed = -1;
     const isHeldUp = async (): Promise<boolean> => {
@@ -91,7 +113,7 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     await eventually(isHeldUp, "the writer is held up", 60_000);
     const grown = rssMb(agent.pid) - rssBefore;
     assert.ok(grown < 40, `the agent grew by ${grown} MB`);
-    command.connection.socket.resume();
+    readOn();
     assert.equal(await command.exitCode(), 0);
     assert.equal(command.stdout.received, 200 * 1024 * 1024);
   });
@@ -108,6 +130,43 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
     assert.equal(await command.exitCode(), 0);
     assert.match(command.stdout.text, /45 123\r\n/);
     assert.match(command.stdout.text, /typed\r\n$/);
+  });
+
+  test("nodelet exec on the local socket: output, exit code, input to its end, a terminal", async () => {
+    const run = async (words: readonly string[], input?: UserInput) => {
+      const { io, stdout, stderr } = recordIo("/", input);
+      const isTTY = input?.isTTY === true;
+      const code = await execCommand(["box", "-c", "main", `--root-dir=${agent.rootDir}`, ...words], { ...io, isTTY });
+      return { code, out: stdout(), err: stderr() };
+    };
+    const failed = await run(["--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
+    assert.deepEqual(failed, { code: 3, out: "out\n", err: "err\n" });
+    const piped = typing(false, ["one\n", "two\n"]);
+    assert.deepEqual(await run(["-i", "--", "cat"], piped), { code: 0, out: "one\ntwo\n", err: "" });
+    const typed = typing(true, ["word\n"]);
+    // The size comes to the runtime beside what is typed, so it may be there a moment later.
+    const sized = "read word; until stty size 2>/dev/null | grep .; do sleep 0.1; done; echo got $word";
+    const { code, out } = await run(["-it", "--", "sh", "-c", sized], typed);
+    assert.equal(code, 0);
+    assert.match(out, /24 80\r\ngot word\r\n$/);
+    const missing = await run(["--", "/no/such/program"]);
+    assert.equal(missing.code, 1);
+    assert.match(missing.err, /^nodelet exec: .*no such file/);
+  });
+
+  test("nodelet pods, logs and top on the local socket", async () => {
+    const run = async (command: Command, words: readonly string[]): Promise<string> => {
+      const { io, stdout, stderr } = recordIo("/");
+      assert.equal(await command([...words, `--root-dir=${agent.rootDir}`], io), 0, stderr());
+      return stdout();
+    };
+    assert.match(await run(podsCommand, []), /^default\/box-test-node +Running +2\/2 /m);
+    assert.match(await run(topCommand, ["--containers"]), /^default\/box-test-node +\d+m +\d+Mi\n {2}(?:main|echo) /m);
+    const talked = await remoteCommand(execTarget(["sh", "-c", "echo said > /proc/1/fd/1"]));
+    using _ = talked.connection;
+    assert.equal(await talked.exitCode(), 0);
+    const logs = (): Promise<string> => run(logsCommand, ["box", "-c", "main", "--tail", "1"]);
+    await eventually(async () => (await logs()) === "said\n", "the log has what was written", 60_000);
   });
 
   test("attach to a running container", async () => {
@@ -129,7 +188,7 @@ describe("exec, attach and port-forward of a real pod", { timeout: 280_000 }, ()
   });
 
   test("port-forward: several connections at once; a port nobody listens on fails alone", async () => {
-    using connection = await SpdyConnection.open(target("/portForward/default/box-test-node"), "portforward.k8s.io");
+    using connection = await openSpdy(target("/portForward/default/box-test-node"), "portforward.k8s.io");
     const dial = async (requestid: string, remote: number) => {
       const headers = { port: String(remote), requestid };
       const error = await connection.stream({ ...headers, streamtype: "error" });

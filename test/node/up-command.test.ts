@@ -5,8 +5,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { downCommand, upCommand } from "../../src/beside/cli/index.ts";
+import { downCommand } from "../../src/beside/cli/down.ts";
 import { layoutOf, processOf, run, signalProcess } from "../../src/beside/cli/machine/index.ts";
+import { upCommand } from "../../src/beside/cli/up.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import { recordIo } from "../support/command-io.ts";
 import { startContainerd } from "../support/containerd.ts";
@@ -52,6 +53,8 @@ test("up --detach returns when all pods are ready or completed; down leaves noth
       assert.match(stdout(), /web: Running, 0\/1 ready, ip 10\.0\.0\.9\n/);
       assert.match(stdout(), /All 2 pods are ready or completed.*"npm run down -- --state-dir \/var\/lib/);
       assert.match(stderr(), round === "first" ? /starting containerd\n/ : /already running/);
+      // This agent has none, which stops nobody.
+      assert.match(stderr(), /there is no dashboard; .*agent\.log says why\n/);
     }
     assert.ok(await processOf(layout, "agent"));
 
@@ -177,12 +180,17 @@ test("with a runtime that was there before, down removes the agent's pods and no
 });
 
 for (const { title, args, code, message } of [
-  { title: "an unknown option", args: ["--frob"], code: 2, message: /Unknown option '--frob'[\s\S]*usage: nodelet up/ },
+  {
+    title: "an unknown option",
+    args: ["--frob"],
+    code: 2,
+    message: /there is no option --frob[\s\S]*usage: nodelet up/,
+  },
   {
     title: "a timeout that is no number",
     args: ["--timeout", "soon"],
     code: 2,
-    message: /--timeout wants a number of seconds, found "soon"/,
+    message: /--timeout wants a number of seconds, .*found "soon"/,
   },
   {
     title: "an endpoint that is no socket",

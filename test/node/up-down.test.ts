@@ -4,13 +4,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { downCommand, LocalClient, upCommand } from "../../src/beside/cli/index.ts";
+import { downCommand } from "../../src/beside/cli/down.ts";
+import { LocalClient } from "../../src/beside/cli/local-client.ts";
 import { layoutOf, type MachineLayout, processOf, signalProcess } from "../../src/beside/cli/machine/index.ts";
+import { upCommand } from "../../src/beside/cli/up.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { Pod } from "../../src/ground/model/index.ts";
 import { recordIo } from "../support/command-io.ts";
 import { claimSlot, releaseSlot } from "../support/slots.ts";
 import { leftSince, takeTraces } from "../support/traces.ts";
+import { soon } from "../support/until.ts";
 
 const home = fileURLToPath(new URL("../..", import.meta.url));
 const forever = new AbortController().signal;
@@ -29,6 +32,7 @@ async function withMachine(work: (layout: MachineLayout) => Promise<void>): Prom
 async function up(layout: MachineLayout): Promise<ReadonlyMap<string, Pod>> {
   const { io, stdout, stderr } = recordIo(home);
   assert.equal(await upCommand(["--detach", "--state-dir", layout.stateDir], io), 0, stdout() + stderr());
+  assert.match(stderr(), /the dashboard is at http:\/\/127\.0\.0\.1:\d+\/dashboard\/#token=[\w-]{43}/);
   const pods = await new LocalClient(`${layout.agentRoot}/nodelet.sock`).pods(forever);
   // A static pod's name ends in the name of the node.
   return new Map(pods.map((pod) => [pod.metadata?.name?.split("-")[0] ?? "", pod]));
@@ -98,7 +102,7 @@ test("npm start shows the pods until Ctrl-C, and they go on", () =>
   }));
 
 async function get(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(20_000) });
+  const response = await fetch(url, { signal: soon() });
   assert.equal(response.status, 200, url);
   return await response.text();
 }

@@ -8,9 +8,9 @@ import { resources } from "../../src/connections/kube/index.ts";
 import { eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
 import { goWithout } from "../support/missing.ts";
+import { soon } from "../support/until.ts";
 import { VolumeCluster } from "../support/volume-cluster.ts";
 
-const soon = (): AbortSignal => AbortSignal.timeout(10_000);
 const namespace = "default";
 const here = {
   required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "disk", operator: "In", values: ["here"] }] }] },

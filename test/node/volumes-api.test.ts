@@ -11,9 +11,9 @@ import { eventually, isReady } from "../support/agent.ts";
 import type { ApiCluster } from "../support/api-cluster.ts";
 import { TestCsiDriver } from "../support/csi-driver.ts";
 import { freePort } from "../support/free-port.ts";
+import { soon } from "../support/until.ts";
 import { VolumeCluster } from "../support/volume-cluster.ts";
 
-const soon = (): AbortSignal => AbortSignal.timeout(10_000);
 const nodeName = "test-node";
 
 describe("volumes of a cluster on a real node", () => {

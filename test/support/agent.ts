@@ -4,7 +4,7 @@ import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { agentConfig } from "../../src/beside/cli/agent-process.ts";
-import { LocalClient } from "../../src/beside/cli/index.ts";
+import { LocalClient } from "../../src/beside/cli/local-client.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import type { TestContainerd } from "./containerd.ts";
@@ -22,6 +22,7 @@ export class TestAgent implements AsyncDisposable {
   readonly #flags: readonly string[];
   #program = "bin/nodelet";
   #child: ChildProcess | undefined;
+  #isToEnd = false;
 
   private constructor(containerd: TestContainerd, healthzPort: number, flags: readonly string[]) {
     this.#flags = flags;
@@ -52,7 +53,7 @@ export class TestAgent implements AsyncDisposable {
   async configure(config: object): Promise<void> {
     const { layout, endpoint } = this.#containerd;
     const settings = { manifests: this.manifests, runtimeEndpoint: endpoint };
-    const base = agentConfig(layout, settings, { api: await freePort(), health: this.#healthzPort });
+    const base = agentConfig(layout, settings, { host: "127.0.0.1", api: await freePort(), health: this.#healthzPort });
     await writeFile(this.#configFile, JSON.stringify({ ...base, ...config }));
   }
 
@@ -96,7 +97,14 @@ export class TestAgent implements AsyncDisposable {
       "--hostname-override=test-node",
       ...this.#flags,
     ];
-    this.#child = spawn(this.#program, args, { stdio: ["ignore", log, log] });
+    const child = spawn(this.#program, args, { stdio: ["ignore", log, log] });
+    this.#child = child;
+    this.#isToEnd = false;
+    // Whoever waits for a pod of an agent that is gone would otherwise never know why it does not come.
+    child.once("exit", () => {
+      if (this.#child !== child || this.#isToEnd) return;
+      void this.logTail().then((tail) => process.stderr.write(`the agent ended ${this.end} by itself:\n${tail}\n`));
+    });
     log.close();
   }
 
@@ -116,6 +124,7 @@ export class TestAgent implements AsyncDisposable {
   async kill9(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null) return;
+    this.#isToEnd = true;
     child.kill("SIGKILL");
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   }
@@ -124,6 +133,7 @@ export class TestAgent implements AsyncDisposable {
   async stop(): Promise<number | null> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    this.#isToEnd = true;
     child.kill("SIGTERM");
     const [code] = await once(child, "exit");
     return code;

@@ -11,6 +11,8 @@ export class ScriptedDriver implements DraDriver {
   readonly name: string;
   readonly prepared = new Set<string>();
   readonly asked: string[] = [];
+  /** When each claim was last worked at, in calls. */
+  readonly #doneAt = new Map<string, number>();
   /** What it answers instead of doing it well; a promise that never settles is a driver that hangs. */
   behave: (method: string, claims: readonly ClaimRef[]) => Promise<ReadonlyMap<string, ClaimAnswer>> | undefined = () =>
     undefined;
@@ -29,10 +31,16 @@ export class ScriptedDriver implements DraDriver {
 
   /** What it was asked for, done well. */
   does(method: string, claims: readonly ClaimRef[]): ReadonlyMap<string, ClaimAnswer> {
+    for (const { uid } of claims) this.#doneAt.set(uid, this.asked.length);
     if (method === "prepare") for (const { uid } of claims) this.prepared.add(uid);
     else for (const { uid } of claims) this.prepared.delete(uid);
     const devices = (claim: ClaimRef) => (method === "prepare" ? this.devicesOf(claim) : []);
     return new Map(claims.map((claim) => [claim.uid, { error: "", devices: devices(claim) }]));
+  }
+
+  /** Whether it has done a later call for one of the claims: a driver does not go back to an earlier one then. */
+  hasDoneSince(call: number, claims: readonly ClaimRef[]): boolean {
+    return claims.some(({ uid }) => (this.#doneAt.get(uid) ?? 0) > call);
   }
 
   devicesOf({ name }: Pick<ClaimRef, "name">): ClaimAnswer["devices"] {

@@ -4,6 +4,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from "../../src/gr
 import { ApiStandIn, type Protocol, type ServerTls } from "./api-stand-in.ts";
 import type { FakeClock } from "./fake-clock.ts";
 import { TestAuthority } from "./test-certificates.ts";
+import { soon } from "./until.ts";
 
 export const never = new AbortController().signal;
 setMaxListeners(0, never);
@@ -55,7 +56,7 @@ export class ClientLab {
 
 /** Moves virtual time in steps, leaving real time in between for sockets. */
 export async function advanceUntil(clock: FakeClock, stepMs: number, condition: () => boolean): Promise<void> {
-  const giveUp = AbortSignal.timeout(30_000);
+  const giveUp = soon();
   while (!condition()) {
     giveUp.throwIfAborted();
     await clock.advance(stepMs);

@@ -1,5 +1,12 @@
-import type { CommandIo } from "../../src/beside/cli/index.ts";
+import type { CommandIo, TextSink, UserInput } from "../../src/beside/cli/io.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
+
+const noInput: UserInput = {
+  isTTY: false,
+  setRaw: () => {},
+  read: async function* () {},
+  onResize: () => () => {},
+};
 
 export interface RecordedIo {
   readonly io: CommandIo;
@@ -10,13 +17,20 @@ export interface RecordedIo {
 }
 
 /** What a command wrote, in a world without a terminal. */
-export function recordIo(home: string): RecordedIo {
+export function recordIo(home: string, input: UserInput = noInput): RecordedIo {
   const out: string[] = [];
   const err: string[] = [];
+  const sinkOf = (lines: string[]): TextSink => ({
+    write: (text, done) => {
+      lines.push(typeof text === "string" ? text : Buffer.from(text).toString());
+      done?.();
+    },
+  });
   const controller = new AbortController();
   const io: CommandIo = {
-    stdout: { write: (text) => out.push(text) },
-    stderr: { write: (text) => err.push(text) },
+    stdout: sinkOf(out),
+    stderr: sinkOf(err),
+    input: () => input,
     isTTY: false,
     terminal: () => ({ columns: 80, rows: 24 }),
     signal: controller.signal,

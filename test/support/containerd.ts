@@ -1,7 +1,4 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import {
   baseImageNames,
   buildBaseImages,
@@ -23,6 +20,7 @@ import {
   unmountBelow,
 } from "../../src/beside/cli/machine/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
+import { type AfterUs, runAfterUs } from "./after-us.ts";
 import { claimSlot, releaseSlot, type Slot, sweepSlots } from "./slots.ts";
 
 export interface TestContainerd extends AsyncDisposable {
@@ -109,23 +107,7 @@ export async function startContainerd(
   };
 }
 
-/** A shell that waits for its input to end, which happens even when we are killed, and then removes the slot. */
-function watchSlot(slot: Slot): { dismiss(): Promise<void> } {
-  const reaper = fileURLToPath(new URL("./reap.ts", import.meta.url));
-  const script = 'read -r word; [ "$word" = done ] || exec "$0" --import tsx "$1" "$2"';
-  const child = spawn("sh", ["-c", script, process.execPath, reaper, String(slot.number)], {
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
-    detached: true,
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  const exited = once(child, "exit");
-  child.unref();
-  if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
-  return {
-    async dismiss() {
-      child.ref();
-      child.stdin.end("done\n");
-      await exited;
-    },
-  };
+/** Removes the slot when we end without having done so. */
+export function watchSlot(slot: Slot): AfterUs {
+  return runAfterUs("./reap.ts", String(slot.number));
 }

@@ -41,8 +41,8 @@ export class MemoryCsiCluster implements CsiCluster {
     return this.attachments.get(name);
   }
 
-  async isAttached(uniqueName: string): Promise<boolean> {
-    return this.attached === "all" || this.attached.has(uniqueName);
+  async attachedAt(uniqueName: string): Promise<{ readonly devicePath: string } | undefined> {
+    return this.attached === "all" || this.attached.has(uniqueName) ? { devicePath: "" } : undefined;
   }
 
   async secret(namespace: string, name: string): Promise<Secret | undefined> {

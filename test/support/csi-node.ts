@@ -5,7 +5,7 @@ import { runTool } from "../../src/connections/host/index.ts";
 import { CsiDrivers, PluginRegistration } from "../../src/connections/plugins/index.ts";
 import { silentLogger, systemClock } from "../../src/ground/base/index.ts";
 import { type IdentifiedPod, type PersistentVolumeSpec, uidOf, type Volume } from "../../src/ground/model/index.ts";
-import { CsiVolumes, TokenManager, VolumeError, VolumeFiles } from "../../src/pod/volumes/index.ts";
+import { CsiVolumes, type MountLabels, TokenManager, VolumeError, VolumeFiles } from "../../src/pod/volumes/index.ts";
 import { MemoryCsiCluster, testNodeName } from "./csi-cluster.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { MemoryClaims } from "./memory-claims.ts";
@@ -44,6 +44,8 @@ export class CsiNode implements AsyncDisposable {
   readonly drivers: CsiDrivers;
   readonly kinds: CsiVolumes[] = [];
   readonly tokens: string[] = [];
+  /** Where SELinux is on; from the next restart on. */
+  labels: MountLabels | undefined;
   /** What was in use after each change. */
   readonly inUse: (readonly string[])[] = [];
 
@@ -125,6 +127,7 @@ export class CsiNode implements AsyncDisposable {
       files: new VolumeFiles({ clock: systemClock, rootDir: this.node.root }),
       drivers: this.drivers,
       cluster: this.cluster,
+      labels: this.labels,
       tokens: new TokenManager({
         clock: systemClock,
         log: silentLogger,

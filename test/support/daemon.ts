@@ -1,17 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadSyscalls, readMounts, unmountFlags } from "../../src/connections/host/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
+import { type AfterUs, runAfterUs } from "./after-us.ts";
 import { freePort } from "./free-port.ts";
+import { cgroupOfHome, removeHome } from "./remove-home.ts";
 
 export const nodelet = fileURLToPath(new URL("../../bin/nodelet", import.meta.url));
 
-/** A place for one agent: root directory, configuration, ports. Leaves nothing behind, mounts included. */
+/**
+ * A place for one agent: root directory, configuration, ports. Leaves nothing behind, mounts included, even when the
+ * process that made it is killed.
+ */
 export class DaemonHome implements AsyncDisposable {
   readonly directory: string;
   readonly rootDir: string;
@@ -20,8 +24,10 @@ export class DaemonHome implements AsyncDisposable {
   readonly healthzPort: number;
   readonly apiPort: number;
   readonly #daemons: Daemon[] = [];
+  readonly #afterUs: AfterUs;
 
   private constructor(directory: string, healthzPort: number, apiPort: number) {
+    this.#afterUs = runAfterUs("./remove-home.ts", directory);
     this.apiPort = apiPort;
     this.directory = directory;
     this.rootDir = join(directory, "root");
@@ -34,6 +40,11 @@ export class DaemonHome implements AsyncDisposable {
 
   static async create(): Promise<DaemonHome> {
     return new DaemonHome(mkdtempSync(join(tmpdir(), "nodelet-daemon-")), await freePort(), await freePort());
+  }
+
+  /** For `cgroupRoot`, to be made by who needs it; it goes with the home. */
+  get cgroup(): string {
+    return cgroupOfHome(this.directory);
   }
 
   /** Writes the configuration file: a standalone agent that keeps to its own directory, with the given fields on top. */
@@ -65,11 +76,8 @@ export class DaemonHome implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const daemon of this.#daemons) await daemon.kill();
-    const calls = await loadSyscalls();
-    for (const { mountPoint } of [...(await readMounts())].reverse()) {
-      if (mountPoint.startsWith(`${this.directory}/`)) await calls.unmount(mountPoint, unmountFlags.detach);
-    }
-    rmSync(this.directory, { recursive: true, force: true });
+    await removeHome(this.directory);
+    await this.#afterUs.dismiss();
   }
 }
 

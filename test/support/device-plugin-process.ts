@@ -1,31 +1,16 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { BundledProgram } from "./bundled-program.ts";
 import type { PluginOrders } from "./device-plugin.ts";
 import { until } from "./until.ts";
 
-const repository = fileURLToPath(new URL("../..", import.meta.url));
-const program = join(repository, ".nodelet", `device-plugin-${process.pid}.mjs`);
+const program = new BundledProgram("device-plugin");
 
-export async function buildPluginProgram(): Promise<AsyncDisposable> {
-  await build({
-    entryPoints: [join(repository, "test/support/device-plugin.ts")],
-    outfile: program,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-  });
-  return { [Symbol.asyncDispose]: () => rm(program, { force: true }) };
-}
+export const buildPluginProgram = (): Promise<AsyncDisposable> => program.build();
 
 /** A device plugin as a process of its own. */
 export class PluginProcess {
@@ -33,7 +18,7 @@ export class PluginProcess {
   readonly #lines: Interface;
 
   private constructor(directory: string, resource: string) {
-    const args = [program, directory, "test.sock", resource];
+    const args = [program.path, directory, "test.sock", resource];
     this.#child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.#lines = createInterface({ input: this.#child.stdout });
   }

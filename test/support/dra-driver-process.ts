@@ -1,29 +1,15 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { BundledProgram } from "./bundled-program.ts";
 import type { DriverOrders } from "./dra-driver.ts";
 
-const repository = fileURLToPath(new URL("../..", import.meta.url));
-const program = join(repository, ".nodelet", `dra-driver-${process.pid}.mjs`);
+const program = new BundledProgram("dra-driver");
 
-export async function buildDriverProgram(): Promise<AsyncDisposable> {
-  await build({
-    entryPoints: [join(repository, "test/support/dra-driver.ts")],
-    outfile: program,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-  });
-  return { [Symbol.asyncDispose]: () => rm(program, { force: true }) };
-}
+export const buildDriverProgram = (): Promise<AsyncDisposable> => program.build();
 
 /** A DRA driver as a process of its own. */
 export class DriverProcess {
@@ -31,7 +17,7 @@ export class DriverProcess {
   readonly #lines: Interface;
 
   private constructor(args: readonly string[]) {
-    this.#child = spawn(process.execPath, [program, ...args], { stdio: ["pipe", "pipe", "inherit"] });
+    this.#child = spawn(process.execPath, [program.path, ...args], { stdio: ["pipe", "pipe", "inherit"] });
     this.#lines = createInterface({ input: this.#child.stdout });
   }
 

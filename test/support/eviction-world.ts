@@ -3,7 +3,7 @@ import type { EvictionSettings, EvictionSignal } from "../../src/ground/config/i
 import { type IdentifiedPod, type PodUid, uidOf } from "../../src/ground/model/index.ts";
 import type { CandidateLife, EvictionGrace, Reclaim } from "../../src/node/eviction/plan/planner.ts";
 import type { DiskLayout, Observation, PressureCondition } from "../../src/node/eviction/plan/signals.ts";
-import { amountToReach } from "../../src/node/eviction/plan/thresholds.ts";
+import { amountToReach } from "../../src/node/eviction/plan/threshold-amounts.ts";
 import { type DiskUse, type Held, type PodUse, reliefFor } from "../../src/node/eviction/plan/usage.ts";
 import { DiskUses } from "../../src/node/eviction/watch/disk-uses.ts";
 import { EvictionManager } from "../../src/node/eviction/watch/manager.ts";
@@ -39,6 +39,8 @@ export class EvictionWorld implements AsyncDisposable {
   readonly conditions: string[] = [];
   readonly manager: EvictionManager;
   looks = 0;
+  /** False: the runtime has not said where it has its images. */
+  areDisksKnown = true;
   readonly #settings: EvictionSettings;
   readonly #scope = new TaskScope();
 
@@ -58,7 +60,11 @@ export class EvictionWorld implements AsyncDisposable {
       log: silentLogger,
       read: async () => {
         this.looks++;
-        return { observations: this.observations(), layout: this.layout, memory: new Map() };
+        return {
+          observations: this.observations(),
+          layout: this.areDisksKnown ? this.layout : undefined,
+          memory: new Map(),
+        };
       },
       alarms: { follow: async () => {}, close: () => {} },
       alarmPath: () => "/",
@@ -103,12 +109,15 @@ export class EvictionWorld implements AsyncDisposable {
     note("memory.available", memory, this.others.memory + sum((pod) => pod.memoryBytes));
     note("pid.available", tasks, this.others.tasks + sum((pod) => pod.tasks));
     for (const place of ["nodefs", "imagefs", "containerfs"] as const) {
-      const others = this.layout === "images apart" && place !== "nodefs" ? this.others.imagefs : this.others.nodefs;
+      const others = isOnNodeDisk(place, this.layout) ? this.others.nodefs : this.others.imagefs;
       const held = (unit: keyof Held): number =>
-        sum(({ disk }) => onDisk(disk, place, this.layout)[unit]) + others[unit];
-      const extra = [...this.reclaimable.values()].reduce((all, each) => all + each.bytes, 0);
-      const isTheirs = this.layout !== "images apart" || place !== "nodefs";
-      note(`${place}.available`, bytes, held("bytes") + (isTheirs ? extra : 0));
+        sum(({ disk }) => onDisk(disk, place, this.layout)[unit]) +
+        others[unit] +
+        [...this.reclaimable].reduce(
+          (all, [means, each]) => all + (isReclaimedOn(place, means, this.layout) ? each[unit] : 0),
+          0,
+        );
+      note(`${place}.available`, bytes, held("bytes"));
       note(`${place}.inodesFree`, inodes, held("inodes"));
     }
     return seen;
@@ -174,14 +183,30 @@ export class EvictionWorld implements AsyncDisposable {
   }
 }
 
-function onDisk({ layers, logs, ownVolumes, hostVolumes }: DiskUse, place: string, layout: DiskLayout): Held {
+type Place = "nodefs" | "imagefs" | "containerfs";
+
+/** Whether it is the disk that also holds the node's own files. */
+function isOnNodeDisk(place: Place, layout: DiskLayout): boolean {
+  switch (layout) {
+    case "one disk for all":
+      return true;
+    case "images apart":
+      return place === "nodefs";
+    case "containers apart":
+      return place !== "imagefs";
+  }
+}
+
+/** Dead containers have their layers where those that live have theirs. */
+function isReclaimedOn(place: Place, means: Reclaim, layout: DiskLayout): boolean {
+  if (layout === "containers apart") return (place === "imagefs") === (means === "images");
+  return layout === "one disk for all" || place !== "nodefs";
+}
+
+function onDisk({ layers, logs, ownVolumes, hostVolumes }: DiskUse, place: Place, layout: DiskLayout): Held {
   const node = [logs, ownVolumes, hostVolumes];
-  const parts =
-    layout === "one disk for all"
-      ? [layers, ...node]
-      : layout === "images apart" && place !== "nodefs"
-        ? [layers]
-        : node;
+  const areLayersHere = layout === "images apart" ? place !== "nodefs" : isOnNodeDisk(place, layout);
+  const parts = [...(areLayersHere ? [layers] : []), ...(isOnNodeDisk(place, layout) ? node : [])];
   return parts.reduce((all, { bytes, inodes }) => ({ bytes: all.bytes + bytes, inodes: all.inodes + inodes }), {
     bytes: 0,
     inodes: 0,

@@ -207,6 +207,12 @@ export class FakeApi {
     return path;
   }
 
+  /** What was asked and told so far is forgotten; watches can begin at the present version only. */
+  compact(): void {
+    this.calls.length = 0;
+    this.#history.length = 0;
+  }
+
   #tell(path: string, type: string, object: KubeObject): void {
     this.#history.push({ path, type, object });
     for (const watch of this.#watches) tell(watch, path, type, object);

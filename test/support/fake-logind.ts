@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import koffi from "koffi";
 import { encodeMessage, type ReceivedMessage } from "../../src/connections/host/dbus/messages.ts";
-import { type LogindDoor, logindDoor } from "../../src/connections/host/index.ts";
+import { type LogindAccess, logindAccess } from "../../src/connections/host/index.ts";
 import { FakeConnection } from "./fake-systemd.ts";
 
 const logindName = ":1.5";
@@ -53,8 +53,8 @@ export class FakeLogind implements AsyncDisposable {
     return join(this.directory, "logind.conf.d");
   }
 
-  get door(): LogindDoor {
-    return logindDoor(`unix:path=${this.socketPath}`, this.dropIns);
+  get access(): LogindAccess {
+    return logindAccess(`unix:path=${this.socketPath}`, this.dropIns);
   }
 
   /** How many locks have not been given back. */

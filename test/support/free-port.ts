@@ -1,12 +1,9 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import assert from "node:assert/strict";
+import { freePort as findFreePort } from "../../src/beside/cli/ports.ts";
 
-/** A port of this machine that nobody listens on at the moment. */
+/** A port of this machine that nobody listens on at the moment, and that nobody is given by chance. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
+  const port = await findFreePort("127.0.0.1");
+  assert.ok(port !== undefined, "no port is free");
   return port;
 }

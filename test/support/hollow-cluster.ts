@@ -14,6 +14,7 @@ import {
 import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { type Daemon, DaemonHome, type DaemonOptions } from "./daemon.ts";
+import { soon } from "./until.ts";
 
 const nodeName = "hollow";
 
@@ -85,11 +86,11 @@ export class HollowCluster implements AsyncDisposable {
     const containers = [{ name: "main", image: "busybox:1" }];
     const metadata = { name, namespace: "default" };
     const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers, ...spec } };
-    await this.admin.create(resources.pods, { namespace: "default" }, pod, AbortSignal.timeout(30_000));
+    await this.admin.create(resources.pods, { namespace: "default" }, pod, soon());
   }
 
   async delete(name: string): Promise<void> {
-    await this.admin.delete(resources.pods, { namespace: "default", name }, {}, AbortSignal.timeout(30_000));
+    await this.admin.delete(resources.pods, { namespace: "default", name }, {}, soon());
   }
 
   /** Resolves when the watcher sees what is wanted. */

@@ -87,6 +87,11 @@ export function apiPorts(given: Partial<ApiPorts> & Pick<ApiPorts, "runtime">): 
     runtimeViews: viewsOf(given.runtime),
     health: new HealthRegistry(systemClock),
     onHealthAsked: () => {},
+    dashboard: {
+      answer: async ({ path, response }) => {
+        response.writeHead(path === "" ? 200 : 404).end();
+      },
+    },
     figures: [],
     containerLogs: { type: "disabled", path: "/containerLogs/", reason: "not part of this test" },
     configz: () => ({ kubeletconfig: { port: 10250 } }),

@@ -38,6 +38,7 @@ export class TestFacts implements NodeFacts {
   };
   shutdown: string | undefined;
   shortcoming: string | undefined;
+  cloud: NodeFacts["cloud"];
 
   readonly network = {
     ownAddresses: () => this.ownIps,
@@ -57,6 +58,7 @@ export class TestFacts implements NodeFacts {
 }
 
 export const testNodeSettings: NodeSettings = {
+  isNameGiven: false,
   nodeName: "node-1",
   kubeletVersion: "v1.34.11",
   register: true,

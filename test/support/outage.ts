@@ -1,20 +1,22 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
+import { createServer, connect as dial, type Server, type Socket } from "node:net";
+import { freePort } from "./free-port.ts";
 
 /** Stands between a client and a server, and can cut or hold back everything, as a failing network does. */
 export class Outage implements AsyncDisposable {
   readonly #target: { readonly host: string; readonly port: number };
+  readonly #port: number;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
-  #port = 0;
 
-  private constructor(target: { readonly host: string; readonly port: number }) {
+  private constructor(target: { readonly host: string; readonly port: number }, port: number) {
     this.#target = target;
+    this.#port = port;
   }
 
   static async before(url: string): Promise<Outage> {
     const { hostname, port } = new URL(url);
-    const outage = new Outage({ host: hostname, port: Number(port) });
+    const outage = new Outage({ host: hostname, port: Number(port) }, await freePort());
     await outage.end();
     return outage;
   }
@@ -49,7 +51,6 @@ export class Outage implements AsyncDisposable {
     });
     server.listen(this.#port, "127.0.0.1");
     await once(server, "listening");
-    this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
 

@@ -12,10 +12,13 @@ export class SourceEars {
   readonly logs: string[] = [];
   /** How often the source went to sleep, that is, finished a round of work. */
   rounds = 0;
+  /** By how much the source believes it to be later than it is. */
+  aheadMs = 0;
   readonly #waiting = new Set<() => void>();
 
   readonly #clock: Clock = {
     ...systemClock,
+    now: () => systemClock.now() + this.aheadMs,
     sleep: (ms, signal) => {
       if (ms >= 30) this.#noteRound();
       return systemClock.sleep(ms, signal);

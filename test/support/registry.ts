@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Blob, buildImage, type OciImage } from "../../src/beside/cli/machine/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import { freePort } from "./free-port.ts";
+import { soon } from "./until.ts";
 
 /** What a registry with authentication asks for. */
 export const registryCredentials = { username: "puller", password: "open-sesame" } as const;
@@ -107,7 +108,7 @@ async function request(
 }
 
 async function untilAnswering(host: string, registry: TestRegistry): Promise<void> {
-  const giveUp = AbortSignal.timeout(20_000);
+  const giveUp = soon();
   for (;;) {
     try {
       await request(`http://${host}/v2/`, { method: "GET" });

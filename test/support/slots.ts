@@ -62,7 +62,7 @@ export async function sweepSlots(): Promise<number> {
 /** Removes the slot's machine if its owner has ended and nobody else is about to. */
 export async function sweepSlot(slot: Slot): Promise<boolean> {
   if (await isOwned(slot.directory, "owner.json")) return false;
-  if (await isOwned(slot.directory, "sweeper.json")) return false;
+  if (await isOwned(slot.directory, "sweeper.json", process.pid)) return false;
   if (!(await writeOwner(slot.directory, "sweeper.json"))) return false;
   await releaseSlot(slot);
   return true;
@@ -73,10 +73,11 @@ export function slotAt(number: number): Slot {
   return { number, directory, machineDir: join(directory, "m") };
 }
 
-async function isOwned(directory: string, file: string): Promise<boolean> {
+/** Whether a process other than `but` has its name in the file and runs. */
+async function isOwned(directory: string, file: string, but?: number): Promise<boolean> {
   try {
     const owner: ProcessIdentity = JSON.parse(await readFile(join(directory, file), "utf8"));
-    return await isRunning(owner);
+    return owner.pid !== but && (await isRunning(owner));
   } catch {
     return false;
   }

@@ -83,8 +83,8 @@ export class TestEngine implements AsyncDisposable {
   /** What all containers of a pod use, in bytes. */
   podMemoryUsage = 0n;
   readonly podCgroups: PodEngineParts["cgroups"]["pods"] = {
-    raise: async ({ metadata }, resource) => void this.cgroupChanges.push(`raise ${resource} of ${metadata.name}`),
-    lower: async ({ metadata }, resource) => void this.cgroupChanges.push(`lower ${resource} of ${metadata.name}`),
+    raise: async ({ metadata }, all) => void this.cgroupChanges.push(`raise ${all.join(" and ")} of ${metadata.name}`),
+    lower: async ({ metadata }, all) => void this.cgroupChanges.push(`lower ${all.join(" and ")} of ${metadata.name}`),
     follow: async () => {},
     memoryLimit: () => undefined,
     memoryUsage: async () => this.podMemoryUsage,
@@ -284,7 +284,7 @@ export class TestEngine implements AsyncDisposable {
       runtimeName: () => "containerd",
       hints: hinted,
       onOom: () => {},
-      admission: new Admission(handlers),
+      admission: new Admission(Object.fromEntries(handlers.entries())),
       context: this.#nodeContext(),
       hostIPs: () => this.#options.hostIPs?.() ?? ["10.0.0.1"],
       readHostDns: this.#options.readHostDns ?? (async () => undefined),

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ContainerState, type ContainerStatus, CriClient } from "../../src/connections/cri/index.ts";
+import { ContainerState, type ContainerStatus, CriClient, CriError } from "../../src/connections/cri/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
 import type { Container, ContainerStatus as KubeContainerStatus, Pod, PodSpec } from "../../src/ground/model/index.ts";
 import { eventually, TestAgent } from "./agent.ts";
@@ -22,18 +22,19 @@ export class TestNode implements AsyncDisposable {
 
   /**
    * `config` is laid over the KubeletConfiguration that `nodelet up` would write; `prepare` puts files where the agent
-   * will find them.
+   * will find them; `flags` are given to it besides.
    */
   static async start(
     config: object = {},
     prepare: (place: { readonly rootDir: string }) => Promise<void> = async () => {},
+    flags: (place: { readonly rootDir: string }) => readonly string[] = () => [],
   ): Promise<TestNode> {
     const containerd = await startContainerd();
     try {
       const rootDir = containerd.layout.agentRoot;
       await mkdir(rootDir, { recursive: true });
       await prepare({ rootDir });
-      return new TestNode(containerd, await TestAgent.start(containerd, config));
+      return new TestNode(containerd, await TestAgent.start(containerd, config, flags({ rootDir })));
     } catch (error) {
       await containerd[Symbol.asyncDispose]();
       throw error;
@@ -93,8 +94,13 @@ export class TestNode implements AsyncDisposable {
     const { containers } = await this.cri.runtime.listContainers({ filter });
     const found: ContainerStatus[] = [];
     for (const { id } of containers) {
-      const { status } = await this.cri.runtime.containerStatus({ containerId: id, verbose: false });
-      if (status !== undefined) found.push(status);
+      try {
+        const { status } = await this.cri.runtime.containerStatus({ containerId: id, verbose: false });
+        if (status !== undefined) found.push(status);
+      } catch (error) {
+        // The agent removes the older ones, and may do so just after we were told of them.
+        if (!(error instanceof CriError && error.code === "NotFound")) throw error;
+      }
     }
     return found.sort((a, b) => Number(b.createdAt - a.createdAt));
   }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { run } from "../../src/beside/cli/machine/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";
+import { patienceMs } from "./until.ts";
 
 /** What a machine could leave behind, one line each; equal before and after means without a trace. */
 export async function takeTraces(): Promise<readonly string[]> {
@@ -24,9 +25,9 @@ export async function takeTraces(): Promise<readonly string[]> {
  * What has appeared since `before`, after giving it time to vanish: other machines may come and go meanwhile, and the
  * kernel takes a moment to drop a dead network namespace.
  */
-export async function leftSince(before: readonly string[], patienceMs = 30_000): Promise<readonly string[]> {
+export async function leftSince(before: readonly string[], within = patienceMs): Promise<readonly string[]> {
   const known = new Set(before);
-  const giveUp = AbortSignal.timeout(patienceMs);
+  const giveUp = AbortSignal.timeout(within);
   for (;;) {
     const left = (await takeTraces()).filter((line) => !known.has(line));
     if (left.length === 0 || giveUp.aborted) return left;

@@ -15,11 +15,14 @@ import {
 } from "../../src/ground/model/index.ts";
 import type {
   ChangeDetection,
+  GrowthReports,
+  MountLabels,
   NodeVolumePorts,
   PodVolumesPorts,
   RequestToken,
   TrustBundles,
   VolumeKind,
+  VolumesInUse,
 } from "../../src/pod/volumes/index.ts";
 import { nodeKinds, objectsBy, PodVolumes, TokenManager, VolumeFiles } from "../../src/pod/volumes/index.ts";
 import { MemoryObjects } from "./memory-objects.ts";
@@ -35,6 +38,15 @@ export interface VolumeNodeOptions {
   readonly memoryBytes?: bigint;
   readonly run?: RunTool;
   readonly withImages?: boolean;
+  /** Who attaches volumes; made anew with each start. */
+  readonly inUse?: () => VolumesInUse;
+  readonly growth?: GrowthReports;
+  /** How long a program that is a driver may take. */
+  readonly longestDriverCallMs?: number;
+  /** Undefined: SELinux is off. */
+  readonly labels?: MountLabels;
+  /** Where `/sys` and `/dev` are. */
+  readonly deviceRoot?: string;
   /** How long a file system may be silent. */
   readonly silenceMs?: number;
 }
@@ -140,7 +152,22 @@ export class VolumeNode implements AsyncDisposable {
       podsDir: this.podsDir,
       pluginsDir: join(this.root, "plugins"),
       withImages: this.#options.withImages ?? false,
+      nodeName: "node-1",
+      volumePluginDir: join(this.root, "flex"),
+      inUse: this.#options.inUse?.(),
+      secret: (namespace, name, signal) => this.objects.get({ kind: "secret", namespace, name }, "latest", signal),
+      growth: this.#options.growth,
+      syncFrequencyMs: 60_000,
+      onDrivers: () => this.#volumes.retryNow(),
+      longestDriverCallMs: this.#options.longestDriverCallMs,
+      deviceRoot: this.#options.deviceRoot,
+      labels: this.#options.labels,
     };
+    const kinds = [...nodeKinds(ports), ...(lateKinds?.() ?? [])];
+    for (const kind of kinds) {
+      const run = kind.run?.bind(kind);
+      if (run !== undefined) this.#scope.spawn(kind.plugin, run);
+    }
     return new PodVolumes(this.#scope, {
       files,
       clock,
@@ -149,7 +176,7 @@ export class VolumeNode implements AsyncDisposable {
       recordEvent,
       random,
       podsDir: this.podsDir,
-      kinds: [...nodeKinds(ports), ...(lateKinds?.() ?? [])],
+      kinds,
       objects,
       trustBundles,
       claims,

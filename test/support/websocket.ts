@@ -10,6 +10,10 @@ export class ChannelSocket implements Disposable {
   readonly closed: Promise<void>;
   #buffer: Buffer = Buffer.alloc(0);
 
+  get #isText(): boolean {
+    return this.protocol.includes("base64");
+  }
+
   private constructor(socket: Duplex, head: Buffer, protocol: string) {
     this.#socket = socket;
     this.protocol = protocol;
@@ -32,11 +36,17 @@ export class ChannelSocket implements Disposable {
   }
 
   text(channel: number): string {
-    return Buffer.concat(this.#channels.get(channel) ?? []).toString();
+    return this.bytes(channel).toString();
+  }
+
+  bytes(channel: number): Buffer {
+    return Buffer.concat(this.#channels.get(channel) ?? []);
   }
 
   send(channel: number, data: Buffer | string): void {
-    const payload = Buffer.concat([Buffer.from([channel]), Buffer.from(data)]);
+    const payload = this.#isText
+      ? Buffer.from(`${channel}${Buffer.from(data).toString("base64")}`)
+      : Buffer.concat([Buffer.from([channel]), Buffer.from(data)]);
     const mask = randomBytes(4);
     const masked = payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0));
     const head = payload.length < 126 ? Buffer.from([0x82, 0x80 | payload.length]) : Buffer.alloc(4);
@@ -65,9 +75,11 @@ export class ChannelSocket implements Disposable {
   }
 
   #take(payload: Buffer): void {
-    const channel = payload[0] ?? 0;
+    const first = payload[0] ?? 0;
+    const channel = this.#isText ? Number(String.fromCharCode(first)) : first;
+    const rest = payload.subarray(1);
     const chunks = this.#channels.get(channel) ?? [];
-    chunks.push(payload.subarray(1));
+    chunks.push(this.#isText ? Buffer.from(rest.toString("latin1"), "base64") : rest);
     this.#channels.set(channel, chunks);
   }
 

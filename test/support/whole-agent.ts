@@ -7,13 +7,14 @@ import { kubeconfigCluster } from "../../src/agent/cluster-parts.ts";
 import type { Host } from "../../src/agent/inputs.ts";
 import { FakeRuntime } from "../../src/beside/hollow/index.ts";
 import { CgroupDriver } from "../../src/connections/cri/index.ts";
-import { type LogindDoor, logindDoor } from "../../src/connections/host/index.ts";
+import { type LogindAccess, logindAccess } from "../../src/connections/host/index.ts";
 import type { ApiConnection } from "../../src/connections/kube/index.ts";
 import { resources } from "../../src/connections/kube/index.ts";
-import { type Logger, messageOf, silentLogger } from "../../src/ground/base/index.ts";
+import { type Logger, messageOf, silentLogger, type Tracer, untilAborted } from "../../src/ground/base/index.ts";
 import type { Pod, PodSpec } from "../../src/ground/model/index.ts";
-import type { PodResourcesPorts } from "../../src/node/server/index.ts";
+import type { NodeApiPorts, PodResourcesPorts } from "../../src/node/server/index.ts";
 import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
+import type { ManifestPlan } from "../../src/pod/sources/manifest-plan.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 import { configOf, loadFile } from "./load-config.ts";
@@ -30,7 +31,7 @@ export interface WholeAgentOptions {
   readonly standalone?: boolean;
   /** The runtime is not there yet. */
   readonly runtimeIsLate?: boolean;
-  readonly logind?: LogindDoor;
+  readonly logind?: LogindAccess;
   /** Where all its files are; otherwise a directory of its own for temporary ones. */
   readonly directory?: string;
   /** More lines of the configuration file. */
@@ -38,6 +39,7 @@ export interface WholeAgentOptions {
   /** An agent that is gone: this one finds its directory, its runtime and its API server. */
   readonly after?: WholeAgent;
   readonly log?: Logger;
+  readonly tracer?: Tracer;
   /** What the machine swaps to. */
   readonly swaps?: readonly string[];
   /** Called at the begin of each stage that touches the machine. */
@@ -55,10 +57,12 @@ export class WholeAgent implements AsyncDisposable {
   readonly directory: string;
   /** What those are shown who ask which resources pods have. */
   podResources: Omit<PodResourcesPorts, "onRequest" | "onGetFailed"> | undefined;
+  /** What those are shown who ask the agent of this machine. */
+  listeners: NodeApiPorts | undefined;
   /** What became of the agent: undefined while it runs. */
   outcome: "stopped" | Error | undefined;
   readonly #stop = new AbortController();
-  readonly #logind: LogindDoor;
+  readonly #logind: LogindAccess;
   #running: Promise<void> | undefined;
 
   private constructor(
@@ -67,7 +71,7 @@ export class WholeAgent implements AsyncDisposable {
     options: WholeAgentOptions,
   ) {
     this.directory = directory;
-    this.#logind = options.logind ?? logindDoor(`unix:path=${join(directory, "no bus")}`);
+    this.#logind = options.logind ?? logindAccess(`unix:path=${join(directory, "no bus")}`);
     const { after } = options;
     this.clock = after?.clock ?? new FakeClock(undefined, settleFiles);
     const { clock } = this;
@@ -82,6 +86,7 @@ export class WholeAgent implements AsyncDisposable {
       clock,
       random: () => 0.5,
       log: options.log ?? silentLogger,
+      tracing: options.tracer && { tracer: options.tracer, run: (signal) => untilAborted(signal) },
       process: {
         pid: 1,
         isRoot: true,
@@ -90,8 +95,13 @@ export class WholeAgent implements AsyncDisposable {
         homeDir: undefined,
         environment: {},
         service: { notifySocket: undefined, watchdogUsec: undefined, watchdogPid: undefined },
-        logControl: { stalledMs: 0, verbosity: 0, setVerbosity: () => {} } as never,
+        logControl: { stalledMs: 0, verbosity: 0, remember: () => ({ all: () => [] }) },
         configz: () => ({}),
+        reloadConfig: async () => ({ kind: "config", config }),
+        memory: () => ({ rssBytes: 0, heapUsedBytes: 0, heapTotalBytes: 0 }),
+        activeResources: () => [],
+        currentConfig: () => config,
+        onSettings: () => {},
       },
       host: this.#host(options),
       connectRuntime: () => ({
@@ -183,6 +193,13 @@ export class WholeAgent implements AsyncDisposable {
     return this.api.object(resources.pods, { namespace: "default", name });
   }
 
+  /** What the agent says would happen with this text as a manifest of that name. */
+  async planOf(name: string, text: string | Uint8Array): Promise<ManifestPlan> {
+    const bytes = typeof text === "string" ? Buffer.from(text) : text;
+    if (this.listeners === undefined) throw new Error("the agent does not listen yet");
+    return (await this.listeners.planManifest({ name, bytes }, new AbortController().signal)) as ManifestPlan;
+  }
+
   /** Names of the containers that run, as "pod/container", in order. */
   running(): readonly string[] {
     return this.runtime
@@ -226,6 +243,7 @@ export class WholeAgent implements AsyncDisposable {
         hugePageSizes: [],
         thermalThrottlePaths: [],
         selinuxEnabled: false,
+        containerFileLabel: "",
         appArmorEnabled: false,
         canControlSwap: false,
         pidLimit: 32_768,
@@ -243,7 +261,10 @@ export class WholeAgent implements AsyncDisposable {
       },
       tuneKernel: async () => onHost("tuneKernel"),
       tuneProcess: async () => onHost("tuneProcess"),
-      listen: async () => onHost("listen"),
+      listen: async (_config, _rootDir, ports) => {
+        this.listeners = ports;
+        await onHost("listen");
+      },
       servePodResources: async (_path, _settings, ports) => {
         this.podResources = ports;
         return { [Symbol.asyncDispose]: async () => {} };

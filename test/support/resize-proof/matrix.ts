@@ -3,6 +3,7 @@ import { resources } from "../../../src/connections/kube/index.ts";
 import type { Container, Pod, PodSpec } from "../../../src/ground/model/index.ts";
 import { eventually, isReady } from "../agent.ts";
 import type { ClusterPods, PodWatch } from "../cluster-pods.ts";
+import { soon } from "../until.ts";
 import { kernelLimits, limitsOf } from "./kernel-limits.ts";
 import {
   containerStatus,
@@ -58,7 +59,7 @@ export async function countDongles(cluster: ClusterPods, count: number): Promise
   const body = { status: { capacity: { [dongle]: String(count) }, allocatable: { [dongle]: String(count) } } };
   const ref = { name: "test-node", subresource: "status" };
   await eventually(
-    () => cluster.admin.patch(resources.nodes, ref, { type: "merge", body }, AbortSignal.timeout(10_000)),
+    () => cluster.admin.patch(resources.nodes, ref, { type: "merge", body }, soon()),
     "the node is there",
     60_000,
   );

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessRules } from "../../../src/beside/cli/agent-process.ts";
 import type { KubeClient, Resource } from "../../../src/connections/kube/index.ts";
 import { resources } from "../../../src/connections/kube/index.ts";
 import { systemClock } from "../../../src/ground/base/index.ts";
 import type { ObjectMeta, Pod, PodSpec } from "../../../src/ground/model/index.ts";
-import { isReady, TestAgent } from "../agent.ts";
+import { isReady, type TestAgent } from "../agent.ts";
 import { adminClients, ClusterPods, type PodWatch } from "../cluster-pods.ts";
-import { startContainerd, type TestContainerd } from "../containerd.ts";
-import { type ControlPlane, findControlPlane, startLocalControlPlane } from "../restart-proof/control-plane.ts";
+import { startContainerd } from "../containerd.ts";
+import { findControlPlane, joinControlPlane, startLocalControlPlane } from "../restart-proof/control-plane.ts";
 import { seededRandom } from "../seeded-random.ts";
+import { soon } from "../until.ts";
 import { kernelLimits, limitsOf } from "./kernel-limits.ts";
 import { countDongles, policies, shapes, type Walk, walk } from "./matrix.ts";
 import {
@@ -59,7 +59,7 @@ export async function proveResizes(options: ResizeProofOptions): Promise<Readonl
     ? startLocalControlPlane(containerd)
     : findControlPlane(options.cluster));
   using clients = await adminClients(plane.adminKubeconfig);
-  await using agent = await startAgent(containerd, plane);
+  await using agent = await joinControlPlane(containerd, plane);
   const admin = clients.main;
   const cluster = new ClusterPods({ agent, admin });
   await countDongles(cluster, 10);
@@ -80,13 +80,6 @@ export async function proveResizes(options: ResizeProofOptions): Promise<Readonl
     options.report(`${part}: ${resized[part]} resizes in ${Math.round((systemClock.monotonic() - began) / 1000)} s`);
   }
   return resized;
-}
-
-async function startAgent(containerd: TestContainerd, plane: ControlPlane): Promise<TestAgent> {
-  const kubeconfig = join(containerd.stateDir, "node.kubeconfig");
-  await writeFile(kubeconfig, plane.nodeKubeconfig, { mode: 0o600 });
-  const access = accessRules({ kubeconfig, clientCaFile: plane.caFile });
-  return await TestAgent.start(containerd, access, [`--kubeconfig=${kubeconfig}`]);
 }
 
 async function proveMatrix(proof: Proof): Promise<number> {
@@ -112,7 +105,6 @@ const priorityClasses: Resource<PriorityClass> = {
   scope: "cluster",
 };
 
-const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 const isDeferred = (pod: Pod): boolean => resizeConditions(pod).includes("PodResizePending Deferred");
 
 /** What has no room waits; when a pod leaves, the most important has it first, and one that shrinks makes room again. */

@@ -2,6 +2,7 @@ import { resources } from "../../../src/connections/kube/index.ts";
 import type { Container, ContainerStatus, Pod, PodSpec } from "../../../src/ground/model/index.ts";
 import type { ClusterPods } from "../cluster-pods.ts";
 import { untilTold } from "../raw-runtime.ts";
+import { soon } from "../until.ts";
 import { asResources, type Wish } from "./wishes.ts";
 
 export type ResizePolicy = "NotRequired" | "RestartContainer";
@@ -46,7 +47,7 @@ export async function resize(
     },
   };
   const ref = { namespace: "default", name: pod, subresource: "resize" };
-  await cluster.admin.patch(resources.pods, ref, { type: "strategic", body }, AbortSignal.timeout(30_000));
+  await cluster.admin.patch(resources.pods, ref, { type: "strategic", body }, soon());
 }
 
 export function containerStatus({ status }: Pod, container: string): ContainerStatus | undefined {

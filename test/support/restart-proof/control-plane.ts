@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { open, readFile, stat } from "node:fs/promises";
+import { open, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { accessRules } from "../../../src/beside/cli/agent-process.ts";
 import { run } from "../../../src/beside/cli/machine/index.ts";
-import { eventually } from "../agent.ts";
+import { isNotFound, resources } from "../../../src/connections/kube/index.ts";
+import { eventually, TestAgent } from "../agent.ts";
 import { adminClients } from "../cluster-pods.ts";
 import type { TestContainerd } from "../containerd.ts";
 import { freePort } from "../free-port.ts";
+import { soon } from "../until.ts";
 
 export const nodeName = "test-node";
 
@@ -66,6 +69,7 @@ export async function findControlPlane(directory: string): Promise<ControlPlane>
   const adminKubeconfig = join(directory, "admin.kubeconfig");
   const [, url] = /server: *"?(https:[^"\s]+)/.exec(await readFile(adminKubeconfig, "utf8")) ?? [];
   if (url === undefined) throw new Error(`${adminKubeconfig} names no server; it wants a line "server: https://…"`);
+  await forgetNode(adminKubeconfig);
   const crashProgram = join(directory, "api-crash");
   const canCrash = await stat(crashProgram).catch(() => undefined);
   return {
@@ -81,6 +85,25 @@ export async function findControlPlane(directory: string): Promise<ControlPlane>
     },
     async [Symbol.asyncDispose]() {},
   };
+}
+
+/** The built agent as the node of a control plane. */
+export async function joinControlPlane(containerd: TestContainerd, plane: ControlPlane): Promise<TestAgent> {
+  const kubeconfig = join(containerd.stateDir, "node.kubeconfig");
+  await writeFile(kubeconfig, plane.nodeKubeconfig, { mode: 0o600 });
+  const access = accessRules({ kubeconfig, clientCaFile: plane.caFile });
+  // A real API server asks the node at the address that it reports, which is none of the loopback.
+  return await TestAgent.start(containerd, { ...access, address: "0.0.0.0" }, [`--kubeconfig=${kubeconfig}`]);
+}
+
+/** A Node of an earlier run keeps its labels and resources: what flags say of them counts only for a new one. */
+async function forgetNode(adminKubeconfig: string): Promise<void> {
+  using clients = await adminClients(adminKubeconfig);
+  try {
+    await clients.main.delete(resources.nodes, { name: nodeName }, {}, soon());
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
 }
 
 async function untilItAnswers(adminKubeconfig: string): Promise<void> {

@@ -7,6 +7,7 @@ import {
 } from "../../../src/connections/kube/index.ts";
 import type { Pod, PodSpec } from "../../../src/ground/model/index.ts";
 import type { TestAgent } from "../agent.ts";
+import { soon } from "../until.ts";
 import { type ControlPlane, nodeName } from "./control-plane.ts";
 import { byNodeName, type Maker, type SteadyPod } from "./steady-pods.ts";
 import { steadyLabel } from "./witness.ts";
@@ -22,7 +23,6 @@ const workloads: Readonly<Record<"DaemonSet" | "Deployment" | "StatefulSet", Res
 };
 const replicaSets: Resource<Workload> = { ...workloads.Deployment, kind: "ReplicaSet", plural: "replicasets" };
 const place = { namespace: "default" } as const;
-const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 
 /** Makes and unmakes the steady pods, each by whom it shall be made. */
 export class Makers {

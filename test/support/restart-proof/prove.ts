@@ -14,6 +14,7 @@ import { freePort } from "../free-port.ts";
 import { ServingStatus, serveHealth } from "../grpc-health.ts";
 import { Outage } from "../outage.ts";
 import { seededRandom } from "../seeded-random.ts";
+import { soon } from "../until.ts";
 import { Churn } from "./churn.ts";
 import { type ControlPlane, findControlPlane, nodeName, startLocalControlPlane } from "./control-plane.ts";
 import { kindsOfRemains, leftovers, look } from "./leftovers.ts";
@@ -73,7 +74,6 @@ const settleMs = 60_000;
 const collectedMs = 15_000;
 const quietMs = 10_000;
 const place = { namespace: "default" } as const;
-const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 const forever = new AbortController().signal;
 const pause = (ms: number): Promise<void> => systemClock.sleep(ms, forever);
 

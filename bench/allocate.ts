@@ -96,6 +96,7 @@ async function move() {
     clock: systemClock,
     log: silentLogger,
     periodMs: 10_000,
+    pinsCpus: true,
     running: () => containers,
     wantedFor: () => pool,
     async tellRuntime(id, cpus) {

@@ -3,16 +3,16 @@
 import { Informer, resources, withoutManagedFields } from "../src/connections/kube/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../src/ground/base/index.ts";
 import type { Pod } from "../src/ground/model/index.ts";
-import { ApiCluster } from "../test/support/api-cluster.ts";
 import { startContainerd } from "../test/support/containerd.ts";
 import { RawRuntime, untilTold } from "../test/support/raw-runtime.ts";
+import { startBenchCluster } from "./lib/bench-cluster.ts";
 import { rounded } from "./lib/statistics.ts";
 
 const count = Number(process.argv[2] ?? 50);
 const graceSeconds = 5;
 
 await using containerd = await startContainerd();
-await using cluster = await ApiCluster.start(containerd);
+await using cluster = await startBenchCluster(containerd);
 // The agent would take pods it does not know for orphans, so the bare calls go to a runtime of their own.
 await using otherContainerd = await startContainerd();
 using raw = new RawRuntime(otherContainerd);

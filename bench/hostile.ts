@@ -48,6 +48,11 @@ const probeGapLimit = 2;
  * again until it is collected.
  */
 const growthLimitMb = 100;
+/**
+ * The same against the first calm, over all kinds one after another: an engine keeps some of the room that it once had
+ * to make, and compiled code and caches come with the work. More would be a leak, or a heap without a bound.
+ */
+const growthOverRunLimitMb = 2 * growthLimitMb;
 /** All of them at once: four big answers at a time are read. */
 const growthOfAllLimitMb = 4 * growthLimitMb;
 /** What is held without garbage after a round, against the round before: tables that have grown stay as they are. */
@@ -105,6 +110,8 @@ const rows: Row[] = [];
 if (wantedModes.length === 0 || wantedModes.includes("alone")) {
   for (const pod of hostile) await measuredBeside(pod.name, [pod], beside, growthLimitMb);
   settledMb.push(await loop.settledMb());
+  const overRun = Math.max(...rows.map(({ highestMb }) => highestMb)) - (calms[0]?.highestMb ?? 0);
+  if (overRun > growthOverRunLimitMb) faults.push(`the agent grew by ${rounded(overRun)} MB over all kinds`);
 }
 if (wantedModes.length === 0 || wantedModes.includes("together")) {
   for (let round = 1; round <= rounds; round++) {
@@ -188,7 +195,7 @@ async function measuredBeside(
       ...beside,
       startRatio: rounded(startOverBare(beside) / quantile(calms.map(startOverBare), 0.5), 2),
       statusRatio: rounded(statusOverBare(beside) / quantile(calms.map(statusOverBare), 0.5), 2),
-      growthMb: rounded(beside.highestMb - (calms[0]?.highestMb ?? 0)),
+      growthMb: rounded(beside.highestMb - (calms.at(-1)?.highestMb ?? 0)),
     };
     if (cluster.agent.exitCode !== undefined) await cluster.agent.launch();
     const certain = judge(row, { ownP99Ms: p99LimitMs, ownMaxMs: standstillLimitMs, growthMb: mostMb });
@@ -228,11 +235,27 @@ async function besideHostile(
   pods: readonly HostilePod[],
   { ms, starts }: { readonly ms: number; readonly starts: number },
 ): Promise<GoodFigures> {
+  const hungDirectories = pods.flatMap((pod) => pod.hungDirectories ?? []);
+  const figures = await whileHung(hungDirectories, async () => await watchedBeside(pods, ms, starts));
+  faults.push(...(await remove(pods)));
+  return figures;
+}
+
+/** Left hung when the work fails, they would hold up whoever clears up after it. */
+async function whileHung<Result>(paths: readonly string[], work: () => Promise<Result>): Promise<Result> {
   const hung: HungMount[] = [];
-  for (const path of pods.flatMap(({ hungDirectories }) => hungDirectories ?? [])) {
-    mkdirSync(path, { recursive: true });
-    hung.push(await HungMount.at(path));
+  try {
+    for (const path of paths) {
+      mkdirSync(path, { recursive: true });
+      hung.push(await HungMount.at(path));
+    }
+    return await work();
+  } finally {
+    for (const mount of hung) await mount[Symbol.asyncDispose]();
   }
+}
+
+async function watchedBeside(pods: readonly HostilePod[], ms: number, starts: number): Promise<GoodFigures> {
   for (const pod of pods) await release(pod);
   await using readers = new TaskScope();
   for (const { name, hasReaders } of pods)
@@ -243,8 +266,6 @@ async function besideHostile(
   const figures = await good.observe(ms, starts);
   await breaking;
   await readers.stop();
-  for (const mount of hung) await mount[Symbol.asyncDispose]();
-  faults.push(...(await remove(pods)));
   return figures;
 }
 

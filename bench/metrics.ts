@@ -5,8 +5,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileS
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
-import { LocalClient } from "../src/beside/cli/index.ts";
-import { createCgroup, removeCgroup } from "../src/beside/cli/machine/cgroups.ts";
+import { LocalClient } from "../src/beside/cli/local-client.ts";
+import { createCgroup } from "../src/beside/cli/machine/cgroups.ts";
 import { FakeRuntime, serveRuntime } from "../src/beside/hollow/index.ts";
 import { CgroupDriver } from "../src/connections/cri/index.ts";
 import { readCgroupLayout } from "../src/connections/host/index.ts";
@@ -32,8 +32,8 @@ const paths = [
   "/stats/summary",
 ];
 
-const cgroupRoot = `/nodelet-bench-${process.pid}`;
 await using home = await DaemonHome.create();
+const cgroupRoot = home.cgroup;
 const fake = new FakeRuntime({ clock: systemClock, events: "offered", cgroupDriver: CgroupDriver.CGROUPFS });
 fake.imageStore.preload("busybox:1");
 await using _served = await serveRuntime({ runtime: fake.runtime, images: fake.images }, home.runtimeSocket);
@@ -100,7 +100,6 @@ try {
   daemon.signal("SIGTERM");
   await daemon.exited;
   agent.destroy();
-  await removeCgroup(cgroupRoot, systemClock);
 }
 
 async function scrape(path: string): Promise<{ readonly ms: number; readonly text: string }> {

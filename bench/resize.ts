@@ -2,13 +2,13 @@
 import { resources } from "../src/connections/kube/index.ts";
 import { systemClock } from "../src/ground/base/index.ts";
 import { isReady } from "../test/support/agent.ts";
-import { ApiCluster } from "../test/support/api-cluster.ts";
 import { startContainerd } from "../test/support/containerd.ts";
 import { parseExposition } from "../test/support/exposition.ts";
 import { RawRuntime, untilTold } from "../test/support/raw-runtime.ts";
 import { kernelLimits, limitsOf } from "../test/support/resize-proof/kernel-limits.ts";
 import { hasSettled, resizable, runtimeId } from "../test/support/resize-proof/resizing.ts";
 import { asResources, same } from "../test/support/resize-proof/wishes.ts";
+import { startBenchCluster } from "./lib/bench-cluster.ts";
 import { quantile, rounded } from "./lib/statistics.ts";
 
 const rounds = Number(process.argv[2] ?? 40);
@@ -16,7 +16,7 @@ const bystanders = 20;
 const forever = new AbortController().signal;
 
 await using containerd = await startContainerd();
-await using cluster = await ApiCluster.start(containerd);
+await using cluster = await startBenchCluster(containerd);
 // The agent would take pods it does not know for orphans, so the bare calls go to a runtime of their own.
 await using otherContainerd = await startContainerd();
 using raw = new RawRuntime(otherContainerd);

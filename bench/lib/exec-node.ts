@@ -3,7 +3,7 @@ import { systemClock } from "../../src/ground/base/index.ts";
 import { TestAgent } from "../../test/support/agent.ts";
 import { startContainerd, type TestContainerd } from "../../test/support/containerd.ts";
 import { freePort } from "../../test/support/free-port.ts";
-import { type RemoteCommand, remoteCommand } from "../../test/support/spdy.ts";
+import { countRest, type RemoteCommand, remoteCommand } from "../../test/support/spdy.ts";
 
 const open = {
   authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
@@ -76,7 +76,7 @@ export async function timeOutput(open: Promise<RemoteCommand>, leastBytes: numbe
   const began = systemClock.monotonic();
   const command = await open;
   using _ = command.connection;
-  const bytes = await command.connection.countRest();
+  const bytes = await countRest(command.connection);
   if (bytes < leastBytes) throw new Error(`only ${bytes} of ${leastBytes} bytes came`);
   return systemClock.monotonic() - began;
 }

@@ -272,6 +272,25 @@ export function hostilePods({ image, bad: badPorts, directory }: HostileKit): re
       spec: { containers: many(10, "exit 1", {}) },
     },
     {
+      name: "many-descriptors",
+      tries: "open files by the ten thousand in each of twenty processes, listed whenever metrics are read",
+      spec: {
+        containers: [
+          shell(
+            'i=3; while [ $i -lt 10000 ]; do eval "exec $i</dev/null"; i=$((i+1)); done; ' +
+              `n=0; while [ $n -lt 20 ]; do sleep 1d & n=$((n+1)); done; ${forever}`,
+          ),
+        ],
+      },
+    },
+    {
+      name: "many-processes",
+      tries: "two thousand processes, listed whenever metrics are read",
+      spec: {
+        containers: [shell(`n=0; while [ $n -lt 2000 ]; do sleep 1d & n=$((n+1)); done; ${forever}`)],
+      },
+    },
+    {
       name: "deep-long-names",
       tries: "directories whose names in bytes are too long to be moved up for removal",
       spec: {

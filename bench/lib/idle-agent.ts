@@ -1,7 +1,7 @@
 // An agent with pods on a simulated runtime, and what it costs while nothing happens.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LocalClient } from "../../src/beside/cli/index.ts";
+import { LocalClient } from "../../src/beside/cli/local-client.ts";
 import { FakeRuntime, serveRuntime } from "../../src/beside/hollow/index.ts";
 import { CgroupDriver } from "../../src/connections/cri/index.ts";
 import { systemClock } from "../../src/ground/base/index.ts";

@@ -21,7 +21,7 @@ process.on("SIGUSR2", () => {
   };
   const active = {};
   for (const kind of process.getActiveResourcesInfo()) active[kind] = (active[kind] ?? 0) + 1;
-  const { rss, heapUsed } = process.memoryUsage();
-  writeFileSync(`${file}.new`, JSON.stringify({ rss, heapUsed, active, objects }));
+  const { rss, heapUsed, external } = process.memoryUsage();
+  writeFileSync(`${file}.new`, JSON.stringify({ rss, heapUsed, external, active, objects }));
   renameSync(`${file}.new`, file);
 });

@@ -1,9 +1,10 @@
 // `npm run bench NAME [args]`: runs bench/NAME.ts, which prints one line of JSON. Without a name, lists what there is.
-import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { setupToRun } from "./setup.mjs";
+import { provideDockerd } from "./dockerd.mjs";
+import { runNode } from "./run-child.mjs";
+import { installPrograms, setupOrExit, setupToRun } from "./setup.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const benchDir = join(root, "bench");
@@ -17,10 +18,12 @@ if (name === undefined) {
   process.exitCode = 1;
 } else {
   setupToRun();
+  if (name === "dashboard") setupOrExit(() => installPrograms("dashboard"));
+  if (name.startsWith("docker-")) setupOrExit(provideDockerd);
   // Agents of benches leave the settings of the machine alone, as those of `nodelet up` do.
   process.env.NODELET_HOST_SETTINGS = "leave";
   const command = ["--import", "tsx", join(benchDir, `${name}.ts`), ...args];
-  process.exitCode = spawnSync(process.execPath, command, { cwd: root, stdio: "inherit" }).status ?? 1;
+  process.exitCode = await runNode(command, { cwd: root });
 }
 
 function listBenches() {

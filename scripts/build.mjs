@@ -1,8 +1,9 @@
-// Bundles the agent and its commands into dist/. koffi and classic-level stay outside: they are native addons, loaded only when needed.
+// Bundles the agent and its commands into dist/, and the dashboard's pages into dist/dashboard/. koffi and classic-level stay outside: they are native addons, loaded only when needed.
 import { rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { build } from "esbuild";
+import { buildDashboard } from "./build-dashboard.mjs";
 import { bundling, ownProcesses } from "./bundling.mjs";
 
 const packageDir = (name) => dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
@@ -27,3 +28,4 @@ await build({
     js: 'import { createRequire as nodeletRequire } from "node:module"; const require = nodeletRequire(import.meta.url);',
   },
 });
+await buildDashboard(join("dist", "dashboard"));

@@ -1,6 +1,10 @@
 // How everything is bundled, the agent as well as the tests.
-/** Modules that run as processes of their own, found beside the file that starts them. */
-export const ownProcesses = ["src/ground/model/manifest-process.ts", "src/pod/volumes/apart/file-process.ts"];
+/** Modules that run as processes or threads of their own, found beside the file that starts them. */
+export const ownProcesses = [
+  "src/ground/model/manifest-process.ts",
+  "src/node/rollout/trial-guard-thread.ts",
+  "src/pod/volumes/apart/file-process.ts",
+];
 
 export const bundling = {
   bundle: true,
@@ -10,5 +14,7 @@ export const bundling = {
   platform: "node",
   target: "node20",
   sourcemap: "linked",
+  // Whoever follows a stack has the sources at hand; a process that reads them with every map only starts later.
+  sourcesContent: false,
   logLevel: "warning",
 };

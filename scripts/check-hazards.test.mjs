@@ -22,6 +22,11 @@ for (const [code, count] of [
   ["using _ = onAbort(signal, stop);", 0],
   ['socket.addEventListener("close", stop);', 0],
   ["AbortSignal.any([stop, signal])", 1],
+  ['path.replace(/\\/+$/, "")', 1],
+  ['path.replace(/(.)\\/+$/, "$1")', 1],
+  ["const blank = /[ \\t]*$/;", 1],
+  ["const digits = /^\\d+$/;", 0],
+  ['image.replace(/:[^:/]*$/, "")', 0],
 ]) {
   test(`${count === 0 ? "allowed" : "forbidden"}: ${code.replaceAll(/\s+/g, " ")}`, () => {
     assert.equal(hazardProblems("workers/some.ts", code).length, count);

@@ -47,17 +47,36 @@ test("a decision's number is given once, and the index has them all", () => {
   );
 });
 
-test("files that the map and the glossary name exist", () => {
-  const named = ["docs/architecture.md", "docs/glossary.md", "docs/style.md"].flatMap((document) =>
-    [...read(document).matchAll(/`((?:src\/)?(?:agent|pod|node|connections|ground|beside)\/[\w./-]+)`/g)].map(
-      ([, path]) => path.replace(/^(?!src\/)/, "src/"),
-    ),
+test("files that the map, the glossary and the list of mended defects name exist", () => {
+  const papers = ["architecture", "glossary", "style", "mended-defects"].map((name) => `docs/${name}.md`);
+  const named = papers.flatMap((document) =>
+    [
+      ...read(document).matchAll(
+        /`(test\/(?:node|fuzz|vm)\/[\w./-]+|(?:src\/)?(?:agent|pod|node|connections|ground|beside)\/[\w./-]+)`/g,
+      ),
+    ].map(([, path]) => path.replace(/^(?!src\/|test\/)/, "src/")),
   );
   assert.ok(named.length > 20);
   assert.deepEqual(
     named.filter((path) => !existsSync(join(root, path))),
     [],
   );
+});
+
+test("files that comments of the code name exist", () => {
+  const inTree = (top) => readdirSync(join(root, top), { recursive: true }).map((name) => join(top, name));
+  const tree = ["src", "test", "scripts", "bench"].flatMap(inTree);
+  const known = new Set(tree.map((path) => basename(path)));
+  const comments = /^\s*(?:\/\/|\/?\*).*$/gm;
+  const missing = tree
+    .filter((path) => path.startsWith("src/") && /\.tsx?$/.test(path) && !path.includes("/gen/"))
+    .flatMap((path) =>
+      [...read(path).matchAll(comments)]
+        .flatMap(([comment]) => [...comment.matchAll(/(?<![\w/.*-])([a-z][\w-]*(?:\.test)?\.(?:tsx?|mjs))\b/g)])
+        .filter(([, name]) => !known.has(name))
+        .map(([, name]) => `${path}: ${name}`),
+    );
+  assert.deepEqual(missing, []);
 });
 
 test("the map of the architecture is the listing of src/", () => {

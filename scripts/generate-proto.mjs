@@ -25,6 +25,7 @@ const targets = [
     indexOf: "runtime/v1",
   },
   { protos: "src/connections/cri/proto", paths: ["health.proto"], out: "src/pod/probes/gen" },
+  { protos: "src/connections/otlp/proto", paths: ["trace.proto"], out: "src/connections/otlp/gen" },
   {
     protos: "src/connections/plugins/proto",
     paths: ["registration.proto", "csi.proto", "device-plugin.proto", "dra.proto", "dra-health.proto"],

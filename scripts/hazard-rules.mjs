@@ -21,6 +21,7 @@ export const hazards = [
     instead: "it stops every pod while it waits; use node:fs/promises",
     allowed: {
       "ground/base/log-stream.ts": "asks about our own standard output, once",
+      "ground/base/recent-lines.ts": "packs 32 KiB at most, in memory: a third of a millisecond every 64 lines",
       "beside/hollow/": "the simulated runtime writes where a simulation runs",
       "connections/host/held-directory.ts": "a file of the kernel's memory about a descriptor that we hold",
       "connections/host/tree-walk.ts": "asks about a descriptor that we hold",
@@ -30,6 +31,7 @@ export const hazards = [
         "at start, before anything runs; later on a descriptor of the kernel's that never waits",
       "connections/host/usage/":
         "files of the kernel's memory: two thirds cheaper than by threads, and they can't hang",
+      "node/rollout/trial-guard-thread.ts": "a thread of its own, which does nothing else",
       "pod/probes/file-store.ts": "a small file of our own, once per pod, when it is taken over",
       "pod/workers/pod-checkpoint.ts": "a small file of our own, once per pod, when it is taken over",
     },
@@ -49,6 +51,8 @@ export const hazards = [
       "one that is forgotten stays as long as the daemon; use onAbort, waitFor, LinkedSignal or withDeadline of ground/base/",
     allowed: {
       "ground/base/signals.ts": "is the way to listen",
+      "beside/dashboard/page/ask.ts":
+        "runs in a browser, without ground/base/, and stops listening when it is answered",
     },
   },
   {
@@ -67,6 +71,22 @@ export const hazards = [
     allowed: {
       "ground/config/defaults.ts": "is copied, never asked",
       "pod/resources/fake-cgroup2.ts": "of tests",
+    },
+  },
+  {
+    name: "end that is looked for from everywhere",
+    // All of it is one repetition, perhaps after something that may be anything.
+    find: each(
+      /(?<=[(=,!&|?]\s*|: )\/(?:\(\.\)|\(\?<=\.\))?(?:[^^/\\[\n()|]|\\.|\[(?:[^\]\\\n]|\\.)*\])[+*]\$\/[a-z]*/g,
+    ),
+    instead: "`/x+$/` takes time by the square of a text with many x; begin with ^, or go back from the end by hand",
+    allowed: {
+      "ground/base/duration.ts": "nine digits",
+      "ground/config/text/eviction-text.ts": "a threshold of our own configuration",
+      "connections/kube/transport/transport.ts": "the address of our API server, once",
+      "pod/sources/file-source.ts": "a path of our own configuration, once",
+      "pod/runtime/mapping/hostname.ts": "63 characters at most",
+      "beside/hollow/log-file.ts": "nine digits",
     },
   },
   {

@@ -3,13 +3,13 @@
 const inGroup = (group, ...names) => names.map((name) => `${group}/${name}`);
 const ground = inGroup("ground", "base", "model");
 const config = [...ground, "ground/config"];
-const connections = inGroup("connections", "kube", "cri", "plugins", "host");
+const connections = inGroup("connections", "kube", "cri", "plugins", "host", "otlp");
 /** In the order in which a pod meets them. */
 const walk = inGroup(
   "pod",
   ...["sources", "registry", "workers", "resources", "volumes", "images", "runtime", "probes", "status"],
 );
-const node = inGroup("node", "object", "eviction", "shutdown", "firewall", "oom", "server");
+const node = inGroup("node", "object", "cloud", "rollout", "eviction", "shutdown", "firewall", "oom", "server");
 
 /** Stages later in the walk than `stage`. */
 const laterThan = (stage) => walk.slice(walk.indexOf(stage) + 1);
@@ -19,23 +19,38 @@ export const allowedImports = {
   "ground/model": ["ground/base"],
   "ground/config": ground,
   "ground/grpc": ["ground/base"],
+  "ground/spdy": [],
+  "ground/metrics": [],
   ...Object.fromEntries(connections.map((connection) => [connection, [...config, "ground/grpc"]])),
   ...Object.fromEntries(walk.map((stage) => [stage, [...config, ...connections, ...laterThan(stage)]])),
   ...Object.fromEntries(node.map((part) => [part, [...config, ...connections]])),
-  // Serves gRPC beside HTTP.
-  "node/server": [...config, ...connections, "ground/grpc"],
+  // Serves gRPC beside HTTP, and the metrics.
+  "node/server": [...config, ...connections, "ground/grpc", "ground/metrics"],
   // Sees every part, and only agent/ sees it.
-  "node/metrics": [...config, ...connections, ...walk, "node/server"],
+  "node/metrics": [...config, ...connections, ...walk, "node/server", "ground/metrics"],
   agent: [...config, ...connections, ...walk, ...node, "node/metrics"],
   "beside/localapi": [...ground, "connections/kube"],
-  "beside/hollow": [...ground, "connections/cri"],
-  "beside/cli": config,
-  "main.ts": [...config, "agent", "beside/cli", "beside/localapi"],
+  "beside/hollow": [...ground, "connections/cri", "ground/grpc"],
+  "beside/dockershim": [
+    ...ground,
+    "ground/grpc",
+    "ground/spdy",
+    "ground/metrics",
+    "connections/cri",
+    "connections/host",
+  ],
+  "beside/doctor": config,
+  // Shown by the agent, of which it knows nothing: it is fed through its ports.
+  "beside/dashboard": [...config, "connections/host"],
+  "beside/cli": [...config, "ground/spdy"],
+  "main.ts": [...config, "agent", "beside/cli", "beside/dockershim", "beside/localapi"],
 };
 
 /** Folders that a folder may import only when it needs them, by `import()`: loading them costs time and memory. */
 export const lazyImports = {
-  "beside/cli": ["connections/cri", "connections/host"],
+  agent: ["beside/dashboard"],
+  "beside/cli": ["connections/cri", "connections/host", "beside/doctor"],
+  "beside/doctor": ["connections/cri", "connections/host", "connections/kube"],
 };
 
 /**
@@ -64,7 +79,10 @@ export const importsInside = {
     stats: [],
     apart: ["content", "mounting", "stats"],
     kinds: ["apart", "content", "mounting", "objects", "stats"],
-    csi: ["apart", "kinds", "mounting", "objects", "stats"],
+    attaching: ["kinds"],
+    csi: ["apart", "attaching", "kinds", "mounting", "objects", "stats"],
+    flex: ["apart", "attaching", "kinds", "mounting", "stats"],
+    disks: ["apart", "attaching", "kinds", "mounting", "stats"],
     engine: ["apart", "kinds", "mounting", "objects", "stats"],
   },
   "pod/runtime": {
@@ -99,6 +117,11 @@ export const importsInside = {
     admission: [".", "kinds", "rest"],
     strategies: [".", "admission", "kinds", "rest"],
     auth: [".", "kinds", "rest", "selectors", "store"],
+  },
+  "beside/doctor": {
+    gather: ["."],
+    checks: [".", "gather"],
+    output: ["."],
   },
   "beside/cli": {
     machine: [],

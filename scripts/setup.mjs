@@ -31,7 +31,16 @@ const vmPackages = [
   { name: "e2fsprogs", found: () => onPath("mke2fs") },
   { name: "util-linux", found: () => ["mkswap", "setpriv"].every(onPath) },
 ];
-const packagesFor = { run: runPackages, test: [...runPackages, ...testPackages], vm: vmPackages };
+const dashboardPackages = [
+  { name: "chromium-headless-shell", found: () => onPath("chromium-headless-shell") },
+  { name: "zsh", found: () => onPath("zsh") },
+];
+const packagesFor = {
+  run: runPackages,
+  test: [...runPackages, ...testPackages],
+  vm: vmPackages,
+  dashboard: [...runPackages, ...dashboardPackages],
+};
 
 /** Something a person has to do before setup can go on; the message says what. */
 export class SetupError extends Error {}
@@ -69,7 +78,7 @@ export function packagesMatch(lock, installed) {
   });
 }
 
-/** Installs the programs that `use`, "run", "test" or "vm", needs. */
+/** Installs the programs that `use`, "run", "test", "vm" or "dashboard", needs. */
 export function installPrograms(use) {
   const missing = missingPackages(use);
   if (missing.length === 0) return;
@@ -111,10 +120,10 @@ export function buildIfStale() {
 /** Changes whenever a file that goes into dist/ is added, removed or written. */
 function inputsHash() {
   const sources = readdirSync(join(root, "src"), { recursive: true })
-    .filter((file) => /\.tsx?$/.test(file) && !file.endsWith(".test.ts"))
+    .filter((file) => /\.(?:tsx?|css|svg|html)$/.test(file) && !file.endsWith(".test.ts"))
     .map((file) => join("src", file));
   const hash = createHash("sha256");
-  for (const file of [...sources, "scripts/build.mjs", "package-lock.json"].sort()) {
+  for (const file of [...sources, "scripts/build.mjs", "scripts/build-dashboard.mjs", "package-lock.json"].sort()) {
     const { size, mtimeMs } = statSync(join(root, file));
     hash.update(`${file} ${size} ${mtimeMs}\n`);
   }

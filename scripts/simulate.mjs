@@ -5,9 +5,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { plantedFaults } from "../test/simulation/planted-faults.mjs";
-import { buildSimulation, simulationFlags } from "./build-simulation.mjs";
+import { buildSimulation, faultVariable, simulationFlags } from "./build-simulation.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -33,7 +34,7 @@ let processorSeconds = 0;
 const failed = [];
 const running = new Set();
 try {
-  const bundle = await buildSimulation(join(directory, "simulation.mjs"), patches());
+  const bundle = await buildSimulation(join(directory, "simulation.mjs"), faults());
   await Promise.all(Array.from({ length: Math.min(processes, seeds) }, () => work(bundle)));
 } finally {
   rmSync(directory, { recursive: true, force: true });
@@ -61,13 +62,14 @@ async function work(bundle) {
 }
 
 async function runPortion(bundle, first, count) {
-  const args = [...simulationFlags, "--enable-source-maps", bundle, String(first), String(count), String(minutes)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = begin([bundle, String(first), String(count), String(minutes)]);
   running.add(child);
   let seen = 0;
   for await (const line of createInterface({ input: child.stdout })) {
     seen++;
-    report(JSON.parse(line));
+    const outcome = JSON.parse(line);
+    report(outcome);
+    if (outcome.failure !== null) await explain(bundle, outcome);
     if (failed.length > 0 && !values["keep-going"]) for (const each of running) each.kill();
   }
   running.delete(child);
@@ -86,17 +88,28 @@ function report(outcome) {
     return;
   }
   failed.push(outcome.seed);
-  for (const line of outcome.lines.slice(-lines)) console.log(line);
-  console.log(
-    `seed ${outcome.seed} fails after ${(outcome.hours * 60).toFixed(1)} simulated minutes: ${outcome.failure}`,
-  );
-  console.log(`again: npm run simulate -- --from ${outcome.seed} --minutes ${minutes}`);
 }
 
-function patches() {
-  if (values.plant === undefined) return [];
+/** Runs a seed that has failed once more, noting where errors are made, which would only slow down all others. */
+async function explain(bundle, { seed, failure, hours: lasted, lines: known }) {
+  const child = begin(["--enable-source-maps", bundle, String(seed), "1", String(minutes), "stop", "stacks"]);
+  const printed = await text(child.stdout);
+  const again = printed === "" ? { failure: "the simulation itself broke off", lines: [] } : JSON.parse(printed);
+  for (const line of (again.failure === null ? known : again.lines).slice(-lines)) console.log(line);
+  console.log(`seed ${seed} fails after ${(lasted * 60).toFixed(1)} simulated minutes: ${again.failure ?? failure}`);
+  if (again.failure === null) console.log("but not when it is run once more: something is not ruled by the seed");
+  console.log(`again: npm run simulate -- --from ${seed} --minutes ${minutes}`);
+}
+
+function begin(args) {
+  const env = { ...process.env, [faultVariable]: values.plant };
+  return spawn(process.execPath, [...simulationFlags, ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
+}
+
+function faults() {
+  if (values.plant === undefined) return {};
   const planted = plantedFaults[values.plant];
-  if (planted !== undefined) return planted.patches;
+  if (planted !== undefined) return { [values.plant]: planted.patches };
   console.error(`simulate: --plant wants one of: ${Object.keys(plantedFaults).join(", ")}`);
   process.exit(1);
 }

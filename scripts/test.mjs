@@ -16,6 +16,9 @@ const onCi = process.env.CI === "true";
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const options = process.argv.slice(2).filter((word) => word.startsWith("--"));
 
+/** How many files that only compute run in one process. */
+const filesTogether = 16;
+
 /** Each fuzzer runs for NODELET_FUZZ_SECONDS and prints its seed. */
 const fuzzSeconds = Number(process.env.NODELET_FUZZ_SECONDS) || 20;
 const scenarioFiles = find("test/node");
@@ -63,13 +66,15 @@ const kinds = {
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failedFiles = [];
+let hasCheckFailed = false;
 const canRunScenarios = prepare();
 if (words.length === 0) check();
-const { buildTests } = await import("./build-tests.mjs");
+const { buildTests, runTogether } = await import("./build-tests.mjs");
 /** What to run for each test file. */
 const bundleOf = await buildTests(Object.values(kinds).flatMap(({ files }) => files));
-await run(kinds.units);
+// From the start: tests wait for something more often than not, and leave a good part of the processors.
 const fuzzed = run(kinds.fuzzers);
+await run(kinds.units);
 const simulated = fuzzed.then(() => run(kinds.simulations));
 if (canRunScenarios) await run(kinds.scenarios);
 await fuzzed;
@@ -81,6 +86,7 @@ if (total.passed + total.failed === 0) {
   total.failed++;
 }
 // There is no second try: one that passes then would still fail for somebody else.
+if (hasCheckFailed) console.log("nodelet: failed: the checks; by themselves: npm run check");
 for (const file of failedFiles) console.log(`nodelet: failed: ${file}; by itself: npm test -- ${file}`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (total.failed > 0) process.exitCode = 1;
@@ -123,29 +129,31 @@ function giveUp(error) {
 function check() {
   const status = node(["scripts/check.mjs"], { stdio: ["ignore", 1, 2] });
   if (status === 0) total.passed++;
-  else total.failed++;
+  else {
+    total.failed++;
+    hasCheckFailed = true;
+  }
 }
 
-/** Runs the files of a kind, each in a process of its own, and shows what each printed when it has ended. */
+/** Runs the files of a kind, as a rule each in a process of its own, and shows what each printed when it has ended. */
 async function run({ name, atOnce, timeoutMs, files, isBeside = false }) {
   if (files.length === 0) return;
   const startedAt = performance.now();
-  const waiting = [...files];
+  const waiting = portionsOf(files);
   const times = [];
   const worker = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    for (let portion = waiting.shift(); portion !== undefined; portion = waiting.shift()) {
       const begunAt = performance.now();
-      const { passed, failed, skipped, printed } = await runTestFile(bundleOf.get(file), {
-        timeoutMs,
-        isBeside,
-        options,
-      });
+      const bundles = portion.map((each) => bundleOf.get(each));
+      const entry = bundles.length === 1 ? bundles[0] : runTogether(bundles);
+      const { passed, failed, skipped, printed } = await runTestFile(entry, { timeoutMs, isBeside, options });
+      const file = portion.length === 1 ? portion[0] : `${portion[0]} and ${portion.length - 1} more`;
       const seconds = (performance.now() - begunAt) / 1000;
       times.push({ file, seconds });
       total.passed += passed;
       total.failed += failed;
       total.skipped += skipped;
-      if (failed > 0) failedFiles.push(file);
+      if (failed > 0) failedFiles.push(...portion);
       process.stdout.write(`${failed > 0 ? "FAILED " : ""}${file} (${seconds.toFixed(1)} s)\n${printed}`);
     }
   };
@@ -156,10 +164,32 @@ async function run({ name, atOnce, timeoutMs, files, isBeside = false }) {
   console.log(`nodelet: ${name}: ${files.length} files in ${seconds} s, the longest: ${named}`);
 }
 
+/**
+ * Files that only compute share processes, since to start one takes longer than most of them: those that use nothing of
+ * the machine, change nothing that others in the same process would see, and build no whole agent.
+ */
+function portionsOf(files) {
+  const touchesMore =
+    /"node:(?!assert|test|util|path|url|timers)|process\.|globalThis|\b(?:before|after)(?:Each)?\(|\bmock\.|import\(/;
+  const computes = (file) => file.startsWith("src/") && !touchesMore.test(readFileSync(join(root, file), "utf8"));
+  const small = files.filter((file) => computes(file) && !file.startsWith("src/agent/"));
+  const portions = files.filter((file) => !small.includes(file)).map((file) => [file]);
+  for (let from = 0; from < small.length; from += filesTogether) portions.push(small.slice(from, from + filesTogether));
+  return portions;
+}
+
 /** Those that take longest begin first, so that none of them is left to run alone at the end. */
 function longestFirst(files) {
   const units = ["pod-engine", "localapi/large-requests", "localapi/kubectl"];
-  const scenarios = ["restart-proof", "restart-in-cluster", "power-loss", "api-outage", "agent-kill", "node/kubectl"];
+  const scenarios = [
+    "config-hang",
+    "restart-proof",
+    "restart-in-cluster",
+    "power-loss",
+    "api-outage",
+    "agent-kill",
+    "node/kubectl",
+  ];
   const long = [...units, ...scenarios, "containerd-kill"];
   const rank = (file) => long.findIndex((word) => file.includes(word)) + 1 || long.length + 1;
   return files.toSorted((a, b) => rank(a) - rank(b));

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
+import { FakeClock, settleFiles } from "../../../test/support/fake-clock.ts";
 import { until } from "../../../test/support/until.ts";
 import { never, silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { CloudInstance } from "./instance.ts";
@@ -79,7 +79,7 @@ test("an address is asked, within bounds; a redirect is not followed", async () 
 });
 
 test("a cloud that never answers is given up after 10 s, with whatever its program has begun", async () => {
-  const clock = new FakeClock();
+  const clock = new FakeClock(undefined, settleFiles);
   const pidFile = join(directory, "sleeper");
   const sleeping = await program("sleeping", `sleep 1000 & echo $! > ${pidFile}; wait`);
   const asked = assert.rejects(cloudProviderOf(sleeping, clock).instance(never), /no answer within 10 s/);
@@ -112,7 +112,7 @@ const known: CloudInstance = { ...answer, providerId: "acme://i-1" };
 
 test("error, success, error, no addresses, success: what was said last counts, also over a restart", async () => {
   const cloud = new FakeCloud();
-  const clock = new FakeClock();
+  const clock = new FakeClock(undefined, settleFiles);
   const path = join(directory, "cloud.json");
   const ports = { provider: cloud, path, everyMs: 60_000, clock, log: silentLogger };
   {
@@ -146,7 +146,7 @@ test("error, success, error, no addresses, success: what was said last counts, a
 
 test("what a cloud does not say for a moment stays known, and what could not be saved is saved later", async () => {
   const cloud = new FakeCloud();
-  const clock = new FakeClock();
+  const clock = new FakeClock(undefined, settleFiles);
   const blocked = join(directory, "blocked");
   await writeFile(blocked, "a file where a directory is to be");
   const path = join(blocked, "cloud.json");
@@ -164,7 +164,7 @@ test("what a cloud does not say for a moment stays known, and what could not be 
 });
 
 test("a node that is new waits for its cloud although its disk remembers one, which may be of another machine", async () => {
-  const clock = new FakeClock();
+  const clock = new FakeClock(undefined, settleFiles);
   const path = join(directory, "copied.json");
   await writeFile(path, JSON.stringify({ ...answer, providerID: "acme://the-original" }));
   await using scope = new TaskScope();
@@ -191,7 +191,7 @@ test("a node that is new waits for its cloud although its disk remembers one, wh
 });
 
 test("a node waits for its cloud for 10 s and no longer", async () => {
-  const clock = new FakeClock();
+  const clock = new FakeClock(undefined, settleFiles);
   const provider = { name: "silent", instance: () => new Promise<CloudInstance>(() => {}) };
   const path = join(directory, "none.json");
   const sync = new CloudSync({ provider, path, everyMs: 60_000, clock, log: silentLogger });
@@ -208,13 +208,6 @@ test("a node waits for its cloud for 10 s and no longer", async () => {
 async function pass(clock: FakeClock, ms: number): Promise<void> {
   await clock.advance(ms);
   await settleFiles();
-}
-
-async function settleFiles(): Promise<void> {
-  for (let round = 0; round < 5; round++) {
-    await systemClock.sleep(5, never);
-    await settle();
-  }
 }
 
 async function serve(listener: RequestListener): Promise<AsyncDisposable & { readonly url: string }> {

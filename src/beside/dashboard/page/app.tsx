@@ -1,16 +1,9 @@
 import type { ComponentChild } from "preact";
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import icon from "./icon.svg";
-import { AgentPage } from "./pages/agent.tsx";
-import { ConfigPage } from "./pages/config.tsx";
-import { DoctorPage } from "./pages/doctor.tsx";
-import { ImagesPage } from "./pages/images.tsx";
-import { LogsPage } from "./pages/logs.tsx";
-import { MachinePage } from "./pages/machine.tsx";
+import { loadOtherPages, OtherPage } from "./other-pages.tsx";
 import { NodePage } from "./pages/node.tsx";
-import { PodPage } from "./pages/pod.tsx";
 import { PodsPage } from "./pages/pods.tsx";
-import { StoragePage } from "./pages/storage.tsx";
 import { Ago } from "./parts/marks.tsx";
 import { type Link, store, useNow, useStore } from "./store.ts";
 import { chosenTheme, nextTheme, useTheme } from "./theme.ts";
@@ -28,15 +21,24 @@ const pages: readonly Page[] = [
   {
     path: "pods",
     name: "Pods",
-    show: ([uid]) => (uid === undefined || uid === "" ? <PodsPage /> : <PodPage key={uid} uid={uid} />),
+    show: ([uid]) =>
+      uid === undefined || uid === "" ? (
+        <PodsPage />
+      ) : (
+        <OtherPage show={({ PodPage }) => <PodPage key={uid} uid={uid} />} />
+      ),
   },
-  { path: "logs", name: "Logs", show: ([uid, container]) => <LogsPage uid={uid} container={container} /> },
-  { path: "images", name: "Images", show: () => <ImagesPage /> },
-  { path: "storage", name: "Storage", show: () => <StoragePage /> },
-  { path: "machine", name: "Machine", show: () => <MachinePage /> },
-  { path: "config", name: "Config", show: () => <ConfigPage /> },
-  { path: "doctor", name: "Doctor", show: () => <DoctorPage /> },
-  { path: "agent", name: "Agent", show: () => <AgentPage /> },
+  {
+    path: "logs",
+    name: "Logs",
+    show: ([uid, container]) => <OtherPage show={({ LogsPage }) => <LogsPage uid={uid} container={container} />} />,
+  },
+  { path: "images", name: "Images", show: () => <OtherPage show={({ ImagesPage }) => <ImagesPage />} /> },
+  { path: "storage", name: "Storage", show: () => <OtherPage show={({ StoragePage }) => <StoragePage />} /> },
+  { path: "machine", name: "Machine", show: () => <OtherPage show={({ MachinePage }) => <MachinePage />} /> },
+  { path: "config", name: "Config", show: () => <OtherPage show={({ ConfigPage }) => <ConfigPage />} /> },
+  { path: "doctor", name: "Doctor", show: () => <OtherPage show={({ DoctorPage }) => <DoctorPage />} /> },
+  { path: "agent", name: "Agent", show: () => <OtherPage show={({ AgentPage }) => <AgentPage />} /> },
 ];
 
 export function App() {
@@ -47,6 +49,11 @@ export function App() {
   const page = pages.find((each) => each.path === first) ?? pages[0];
   const title = titleOf(page, rest[0]);
   useKeys();
+  const isLive = state.link.state === "live";
+  useEffect(() => {
+    // Whoever opens one of them before it came hears why not.
+    if (isLive) loadOtherPages().catch(() => {});
+  }, [isLive]);
   const where = state.node?.name ?? "nodelet";
   useEffect(() => {
     document.title = `${title} · ${where}`;

@@ -13,10 +13,12 @@ import { KubectlCluster } from "../support/kubectl-cluster.ts";
 
 const megabyte = 1024 * 1024;
 const echoed = megabyte / 4;
+/** Each "l" is room for one more caller whom it has not yet taken in; whoever finds no room is cut off. */
+const listen = `nc -${"l".repeat(16)}`;
 /** On 7000 as many bytes as are wanted go back, later; on 7001 is a greeting. */
 const server =
-  `nc -ll -p 7000 -e sh -c 'f=$(mktemp); head -c ${echoed} > $f; sleep 0.3; cat $f; rm $f' & ` +
-  "exec nc -ll -p 7001 -e echo hello";
+  `${listen} -p 7000 -e sh -c 'f=$(mktemp); head -c ${echoed} > $f; sleep 0.3; cat $f; rm $f' & ` +
+  `exec ${listen} -p 7001 -e echo hello`;
 
 describe("kubectl cp, port-forward and proxy", { skip: withoutKubectl }, () => {
   let node: KubectlCluster;
@@ -63,7 +65,9 @@ describe("kubectl cp, port-forward and proxy", { skip: withoutKubectl }, () => {
       const sent = Buffer.alloc(echoed, `connection ${n} `);
       const socket = await connected(Number(port));
       socket.write(sent);
-      assert.ok((await buffer(socket)).equals(sent), `connection ${n}`);
+      const received = await buffer(socket);
+      const found = `${received.length} of ${sent.length} bytes, kubectl says: ${forward.stderr}`;
+      assert.ok(received.equals(sent), `connection ${n}: ${found}`);
       socket.end();
     };
     await Promise.all(Array.from({ length: 8 }, (_, n) => echo(n)));

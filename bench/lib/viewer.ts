@@ -32,14 +32,14 @@ export class Viewer implements AsyncDisposable {
   async open(address: string): Promise<Opening> {
     const { page } = this;
     const debug = await this.#context.newCDPSession(page);
-    let bytes = 0;
+    const pieces: { readonly at: number; readonly bytes: number }[] = [];
     let foreignRequests = 0;
-    let isLive = false;
-    debug.on("Network.dataReceived", ({ encodedDataLength }) => {
-      // What comes later belongs to looking on.
-      if (!isLive) bytes += encodedDataLength;
+    let navigatedAt: number | undefined;
+    debug.on("Network.dataReceived", ({ timestamp, encodedDataLength }) => {
+      pieces.push({ at: timestamp, bytes: encodedDataLength });
     });
-    debug.on("Network.requestWillBeSent", ({ request }) => {
+    debug.on("Network.requestWillBeSent", ({ request, timestamp }) => {
+      navigatedAt ??= timestamp;
       if (new URL(request.url).host !== new URL(address).host) foreignRequests++;
     });
     await debug.send("Network.enable");
@@ -53,10 +53,13 @@ export class Viewer implements AsyncDisposable {
       watcher.observe(document, { childList: true, subtree: true, attributes: true });`);
     await page.goto(address);
     await page.waitForSelector(live);
-    isLive = true;
     const { metrics } = await debug.send("Performance.getMetrics");
     const worked = metrics.find(({ name }) => name === "TaskDuration")?.value ?? Number.NaN;
-    return { wallMs: Number(await page.evaluate("globalThis.liveAt")), pageMs: worked * 1000, bytes, foreignRequests };
+    const wallMs = Number(await page.evaluate("globalThis.liveAt"));
+    // What comes later belongs to looking on, though it may be here before we hear that the page is live.
+    const until = (navigatedAt ?? Number.NaN) + wallMs / 1000;
+    const bytes = pieces.filter(({ at }) => at <= until).reduce((sum, each) => sum + each.bytes, 0);
+    return { wallMs, pageMs: worked * 1000, bytes, foreignRequests };
   }
 
   /** Resolves with the time when the row of the pod is drawn otherwise than now, whatever its ages say. */

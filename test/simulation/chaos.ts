@@ -174,8 +174,9 @@ export class Chaos {
   #extrasNow(): Extras {
     const dice = this.#extras;
     const [device, claim, asAWhole] = [dice.chance(0.25), dice.chance(0.2), dice.chance(0.15)];
+    const { offersDevices, devicePods } = this.#simulation;
     return {
-      device: device && this.#simulation.devicePods < mostDevicePods,
+      device: device && offersDevices && devicePods < mostDevicePods,
       claim,
       asAWhole,
       hooks: this.#ailments?.chance(0.5) ?? false,

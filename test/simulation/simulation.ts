@@ -2,6 +2,7 @@ import {
   configMaps,
   type Kind,
   kindByPath,
+  nodes,
   persistentVolumeClaims,
   persistentVolumes,
   pods,
@@ -18,7 +19,7 @@ import { Pressure } from "./machine/pressure.ts";
 import type { Life } from "./machine/timeline.ts";
 import { ApiNeighbour } from "./neighbours/api.ts";
 import { ClaimNeighbour, claimDriver } from "./neighbours/claims.ts";
-import { DeviceNeighbour } from "./neighbours/devices.ts";
+import { DeviceNeighbour, deviceResource } from "./neighbours/devices.ts";
 import type { PluginNeighbour } from "./neighbours/plugin.ts";
 import { RuntimeNeighbour } from "./neighbours/runtime.ts";
 import { driverName, StorageNeighbour, volumeHandle } from "./neighbours/storage.ts";
@@ -290,6 +291,12 @@ export class Simulation {
   get devicePods(): number {
     const uses = (plan: PodPlan): boolean => plan.containers.some(({ hasDevice }) => hasDevice);
     return this.witness.present().filter(uses).length;
+  }
+
+  /** Whether the Node has ever told of devices: no scheduler sends a pod that wants one to where nobody knows of any. */
+  get offersDevices(): boolean {
+    const node = this.api.get(nodes, "sim") as { readonly status?: { readonly capacity?: object } } | undefined;
+    return deviceResource in (node?.status?.capacity ?? {});
   }
 
   isNameTaken(name: string): boolean {

@@ -249,6 +249,18 @@ describe("container statuses", () => {
     assert.notEqual(container.state?.running, undefined);
   });
 
+  test("instances whose start failed do not hide the end of the one that ran", () => {
+    const failed = testObserved("main", { state: "created" });
+    const containers = [failed, failed, exited("main", 2)];
+    const observed = observedPod({ containers });
+    const refused = { reason: "RunContainerError", message: "made up" } as const;
+    for (const given of [{}, { waiting: { main: refused } }]) {
+      const { phase, containerStatuses } = status(testPod(), observed, given);
+      assert.equal(first(containerStatuses).lastState?.terminated?.exitCode, 2);
+      assert.equal(phase, "Running");
+    }
+  });
+
   test("in back-off the end moves to the last state", () => {
     const container = first(
       status(testPod(), observedPod({ containers: [exited("main", 1)] }), { waiting: { main: crash } })

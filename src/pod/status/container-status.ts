@@ -71,7 +71,9 @@ function statusOf(
   ofPod: OfPod,
 ): ContainerStatus {
   const previous = previousStatus(input, kind, container.name);
-  const [newest, older] = isLeftBehind(records[0], previous) ? [] : records;
+  const [newest, ...others] = isLeftBehind(records[0], previous) ? [] : records;
+  // Only what ran has an end: an instance whose start failed says nothing of the one before it.
+  const older = others.find(({ state }) => state === "exited");
   const base =
     newest === undefined
       ? withoutRecord(input, container, previous, ofPod)

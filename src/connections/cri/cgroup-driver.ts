@@ -3,10 +3,13 @@ import { criCodeOf } from "./errors.ts";
 import { CgroupDriver } from "./gen/runtime/v1/status.ts";
 import type { RuntimeService } from "./services.ts";
 
-const tries = 3;
 const betweenTriesMs = 2_000;
 
-/** The cgroup driver the runtime wants; undefined when it has no opinion and the configured one stays. */
+/**
+ * The cgroup driver the runtime wants; undefined when it has no opinion and the configured one stays. A runtime in trouble
+ * is asked until it answers: an agent that gave up would only be started again to ask the same, and with a guess it could
+ * put pods into other cgroups than their containers are in.
+ */
 export async function cgroupDriverOf(
   { runtime, clock, log }: { runtime: Pick<RuntimeService, "runtimeConfig">; clock: Clock; log: Logger },
   signal: AbortSignal,
@@ -20,9 +23,8 @@ export async function cgroupDriverOf(
     } catch (error) {
       const code = criCodeOf(error);
       if (code === "Unimplemented") return undefined;
-      // One that has gone since it was found is waited for as one that comes late.
-      if (code === undefined || (attempt >= tries && code !== "Unavailable")) throw error;
-      log.warn("The container runtime did not report its cgroup driver", { attempt, tries, error });
+      if (code === undefined || signal.aborted) throw error;
+      log.warn("The container runtime did not report its cgroup driver; it is asked again", { attempt, error });
     }
     await clock.sleep(betweenTriesMs, signal);
   }

@@ -414,6 +414,11 @@ describe("addresses", () => {
     assert.deepEqual(computed.podIPs, [{ ip: "10.1.0.5" }, { ip: "fd00::5" }]);
     assert.equal(computed.hostIP, "192.0.2.1");
   });
+
+  test("an address is written as the pod itself is told it", () => {
+    const { podIPs } = status(testPod(), observedPod({ ips: ["FD00:0:0::5", "10.1.0.5"] }));
+    assert.deepEqual(podIPs, [{ ip: "10.1.0.5" }, { ip: "fd00::5" }]);
+  });
   const ended = observedPod({ sandboxes: [], containers: [exited("main", 0)], ips: [] });
   const known = { phase: "Succeeded", podIP: "10.1.0.5", podIPs: [{ ip: "10.1.0.5" }] };
   for (const [whence, pod, given] of [

@@ -3,6 +3,7 @@ import {
   isStaticPod,
   isTerminalPhase,
   newestOf,
+  orderedPodIps,
   type PodStatus,
   qosClassOf,
   restartAllTrigger,
@@ -106,17 +107,8 @@ function settledPhase(input: StatusInput, computed: PodPhase): PodPhase {
 /** A pod that is over keeps the addresses it had: an agent that was started since can't learn them from the runtime. */
 function addressesOf({ pod, observed, previous, node }: StatusInput, phase: PodPhase): readonly string[] {
   const isOver = isTerminalPhase(phase);
-  if (observed.ips.length > 0 || !isOver) return keepFamilies(observed.ips, node.hostIPs);
+  if (observed.ips.length > 0 || !isOver) return orderedPodIps(observed.ips, node.hostIPs);
   return (previous?.podIPs ?? pod.status?.podIPs ?? []).map(({ ip }) => ip);
-}
-
-/** One address per family, the node's primary family first. */
-function keepFamilies(ips: readonly string[], hostIPs: readonly string[]): readonly string[] {
-  const isV6 = (ip: string): boolean => ip.includes(":");
-  const primaryIsV6 = hostIPs[0] !== undefined && isV6(hostIPs[0]);
-  const first = ips.find((ip) => isV6(ip) === primaryIsV6);
-  const second = ips.find((ip) => isV6(ip) !== primaryIsV6);
-  return [first, second].filter((ip) => ip !== undefined);
 }
 
 function listsOf(statuses: ContainerStatuses): Partial<PodStatus> {

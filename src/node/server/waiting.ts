@@ -1,4 +1,4 @@
-import type { Pod, PodUid } from "../../ground/model/index.ts";
+import { isTerminalPhase, type Pod, type PodUid } from "../../ground/model/index.ts";
 import type { LocalViews, ShownPull } from "./ports.ts";
 
 /** A pod that is not where it should be, and what it waits for. */
@@ -45,7 +45,7 @@ function waitOf(pod: Pod, views: Pick<LocalViews, "ledger">): WaitingPod["waitin
     const { step, subject, startedAt: since, message = "" } = running;
     return { reason: subject === "" ? step : `${step} ${subject}`, message, since };
   }
-  if (pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") return undefined;
+  if (isTerminalPhase(pod.status?.phase)) return undefined;
   const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
   if (ready === undefined || ready.status === "True") return undefined;
   const since = Date.parse(ready.lastTransitionTime ?? pod.metadata?.creationTimestamp ?? "");

@@ -190,6 +190,21 @@ test("a node that is new waits for its cloud although its disk remembers one, wh
   assert.equal(sync.instance?.providerId, "acme://i-1");
 });
 
+test("nothing of another machine is mixed into what the cloud says of this one", async () => {
+  const clock = new FakeClock(undefined, settleFiles);
+  const path = join(directory, "cloned.json");
+  await writeFile(path, JSON.stringify({ ...answer, providerID: "acme://the-original" }));
+  await using scope = new TaskScope();
+  const cloud = new FakeCloud();
+  const young: CloudInstance = { providerId: "acme://i-2", addresses: [], zone: "", region: "r", instanceType: "" };
+  cloud.now = young;
+  const sync = new CloudSync({ provider: cloud, path, everyMs: 60_000, clock, log: silentLogger });
+  scope.spawn("cloud", (signal) => sync.run(signal));
+  await sync.firstAnswer(never);
+  assert.deepEqual(sync.instance, young);
+  assert.deepEqual(parseInstance(await readFile(path, "utf8")), young);
+});
+
 test("a node waits for its cloud for 10 s and no longer", async () => {
   const clock = new FakeClock(undefined, settleFiles);
   const provider = { name: "silent", instance: () => new Promise<CloudInstance>(() => {}) };

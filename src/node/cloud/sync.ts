@@ -132,8 +132,13 @@ export class CloudSync {
   }
 }
 
-/** A cloud that does not say something yet, or for a moment, has nothing better than what is known. */
+/**
+ * A cloud that does not say something yet, or for a moment, has nothing better than what is known; unless that is of
+ * another machine, whose disk this was copied from: its addresses would bring others to it.
+ */
 function withKnown(instance: CloudInstance, known: CloudInstance): CloudInstance {
+  const isOther = instance.providerId !== "" && known.providerId !== "" && instance.providerId !== known.providerId;
+  if (isOther) return instance;
   return {
     providerId: instance.providerId || known.providerId,
     addresses: instance.addresses.length > 0 ? instance.addresses : known.addresses,

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 import { FakeClock, settleFiles } from "../../../test/support/fake-clock.ts";
 import { withoutDescriptors } from "../../../test/support/without-descriptors.ts";
-import { silentLogger, TaskScope } from "../../ground/base/index.ts";
+import { type Logger, silentLogger, TaskScope } from "../../ground/base/index.ts";
 import type { PodUid } from "../../ground/model/index.ts";
 import { PodCheckpointFiles } from "./pod-checkpoint.ts";
 
@@ -17,6 +18,8 @@ interface Context {
   readonly synced: string[];
   /** What a sync takes. */
   disk: (path: string) => Promise<void>;
+  /** Called when something is logged as an error. */
+  onError: () => void;
 }
 
 async function withCheckpoints(
@@ -25,13 +28,14 @@ async function withCheckpoints(
   const podsDir = await mkdtemp(join(tmpdir(), "nodelet-checkpoints-"));
   await using scope = new TaskScope();
   const clock = new FakeClock();
-  const context: Context = { clock, synced: [], disk: async () => {} };
+  const context: Context = { clock, synced: [], disk: async () => {}, onError: () => {} };
   const sync = async (path: string): Promise<void> => {
     await context.disk(path);
     context.synced.push(relative(podsDir, path));
   };
   try {
-    await work(new PodCheckpointFiles({ podsDir, clock, scope, log: silentLogger, sync }), podsDir, context);
+    const log: Logger = Object.assign(Object.create(silentLogger), { error: () => context.onError() });
+    await work(new PodCheckpointFiles({ podsDir, clock, scope, log, sync }), podsDir, context);
   } finally {
     await scope.stop();
     await rm(podsDir, { recursive: true });
@@ -44,6 +48,18 @@ test("what was saved last is what the next run loads", () =>
     await Promise.all(["Pending", "Running", "Succeeded"].map((phase) => checkpoints.save(uid, { status: { phase } })));
     assert.deepEqual(checkpoints.load(uid), { status: { phase: "Succeeded" } });
     assert.deepEqual(await readdir(join(podsDir, uid)), ["nodelet.json"]);
+  }));
+
+test("what is newer is written though what was before it could not be", () =>
+  withCheckpoints(async (checkpoints, podsDir, context) => {
+    const inTheWay = join(podsDir, uid);
+    await writeFile(inTheWay, "");
+    context.onError = () => rmSync(inTheWay);
+    const earlier = checkpoints.save(uid, { status: { phase: "Running" } });
+    // Its writing has begun: nothing can take its place any more.
+    await Promise.resolve();
+    await Promise.all([earlier, checkpoints.save(uid, { status: { phase: "Failed" } })]);
+    assert.deepEqual(checkpoints.load(uid), { status: { phase: "Failed" } });
   }));
 
 test("a file that is damaged counts as empty", () =>

@@ -87,7 +87,8 @@ export class PodCheckpointFiles implements PodCheckpointPort {
         this.#sync.changed(path);
       }
     } catch (error) {
-      this.#newest.delete(uid);
+      // The same content may be handed in again; what is newer still waits for its turn.
+      if (this.#newest.get(uid) === text) this.#newest.delete(uid);
       this.#log.error("Could not save a pod's checkpoint; a restart of the agent would forget its status", error, {
         path,
       });

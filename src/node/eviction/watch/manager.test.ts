@@ -354,6 +354,27 @@ test("the dry run, too, counts on no critical pod that takes an hour to end", as
   assert.equal(foreseen.length, 3);
 });
 
+test("what is pretended is foreseen alike, however lately the node was looked at", async () => {
+  const foreseenIn = async (world: EvictionWorld): Promise<readonly string[]> => {
+    const { evictions } = foresee(await world.manager.situation(new Map([["memory.available", 500]]), never), new Map());
+    return evictions.map(({ victim, grace }) => `${victim.pod.metadata.name} ${grace}`);
+  };
+  const calm = (): EvictionWorld => {
+    const world = new EvictionWorld(hard);
+    for (const name of ["a", "b"]) world.pods.push(worldPod(name, { memoryBytes: 300 }));
+    return world;
+  };
+  await using fresh = calm();
+  const expected = await foreseenIn(fresh);
+  assert.equal(expected.length, 2);
+  await using world = calm();
+  world.start();
+  for (let asked = 0; asked < 60; asked++) {
+    await world.clock.advance(250);
+    assert.deepEqual(await foreseenIn(world), expected);
+  }
+});
+
 test("in 100 situations, the dry run names the same victims in the same order as the real one takes", async () => {
   let victims = 0;
   for (let seed = 1; seed <= 100; seed++) {

@@ -145,7 +145,9 @@ export class EvictionManager {
     const reading = await read(signal);
     this.#adopt(reading.layout);
     const observations = pretending(reading.observations, pretended);
-    const look = lookAt(this.#record, observations, this.#lookSettings(), clock.monotonic());
+    // From what is to what is only pretended is no rate at which anything gets less.
+    const record = { ...this.#record, samples: without(this.#record.samples, pretended) };
+    const look = lookAt(record, observations, this.#lookSettings(), clock.monotonic());
     await meter.refresh(signal);
     if ([...look.record.metSince.keys()].some(isAboutDisk)) {
       await disks.measure(
@@ -154,7 +156,7 @@ export class EvictionManager {
       );
     }
     const now = clock.monotonic();
-    return { ...this.#situation(look, observations, now), ...this.#lookSettings(), record: this.#record };
+    return { ...this.#situation(look, observations, now), ...this.#lookSettings(), record };
   }
 
   /** Returns after how many milliseconds to look again. */
@@ -340,4 +342,8 @@ function pretending(observations: Observations, pretended: ReadonlyMap<EvictionS
     mixed.set(signal, { available, capacity: observations.get(signal)?.capacity ?? available });
   }
   return mixed;
+}
+
+function without<Key, Value>(all: ReadonlyMap<Key, Value>, keys: ReadonlyMap<Key, unknown>): ReadonlyMap<Key, Value> {
+  return new Map([...all].filter(([key]) => !keys.has(key)));
 }

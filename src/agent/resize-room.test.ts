@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { both, conditions, container, given, mi, pod, restartFor, start } from "../../test/support/resizing.ts";
 import { exitsAfter } from "../beside/hollow/index.ts";
-import { fnv1a32, type IdentifiedPod } from "../ground/model/index.ts";
+import { fnv1a32, type IdentifiedPod, type PodUid } from "../ground/model/index.ts";
 import type { AdmissionHandler } from "../pod/registry/index.ts";
 
 describe("when there is no room", () => {
@@ -72,6 +72,25 @@ describe("when there is no room", () => {
     await node.until("one has the memory it waits for", () => conditions(node, "b").length === 0);
     const waitedMs = await node.until("the other has its CPUs", () => conditions(node, "a").length === 0);
     assert.ok(waitedMs < 5_000, `it waited ${waitedMs} ms more`);
+  });
+
+  test("who asks why is told the time at which all that wait are tried again", async () => {
+    await using node = await start({ handlers: [twoCpus] });
+    await node.want(asking("a", "500m", 1), asking("b", "500m", 1), asking("big", "1000m", 1));
+    await node.until("they run", () => node.running().length === 3);
+    const nextTryAt = (name: string): number => {
+      const { reason, nextTryAt: at = 0 } = node.engine.ledger.read(name as PodUid)?.blocker ?? {};
+      assert.equal(reason, "ResizeDeferred");
+      return at;
+    };
+    await node.want(asking("a", "1000m", 2));
+    await node.advance(100_000);
+    await node.want(asking("b", "1500m", 2));
+    await node.advance(1_000);
+    const first = nextTryAt("a");
+    assert.equal(nextTryAt("b"), first);
+    await node.advance(first - node.clock.now() + 1_000);
+    for (const name of ["a", "b"]) assert.equal(nextTryAt(name), first + 3 * 60_000);
   });
 
   test("a restart of the agent keeps what was promised, and goes on waiting", async () => {

@@ -35,7 +35,7 @@ export class PendingResizes {
   readonly #pending: Map<PodUid, WaitingResize>;
   /** Those that came before all pods were known: a place that looks free may be somebody's. */
   readonly #undecided = new Set<PodUid>();
-  #retry: Timer | undefined;
+  #retry: { readonly timer: Timer; readonly at: number } | undefined;
 
   constructor(settings: ResizeSettings, ports: PendingResizePorts) {
     this.#settings = settings;
@@ -137,9 +137,12 @@ export class PendingResizes {
         this.#ports.onInfeasible?.(verdict.detail);
         this.#wait(pod, before, { reason: "Infeasible", message: verdict.message, nextTryAt: undefined });
         return false;
-      case "deferred":
-        this.#wait(pod, before, { reason: "Deferred", message: verdict.message, nextTryAt: clock.now() + retryMs });
+      case "deferred": {
+        // All that wait are tried again together.
+        const nextTryAt = this.#retry?.at ?? clock.now() + retryMs;
+        this.#wait(pod, before, { reason: "Deferred", message: verdict.message, nextTryAt });
         return false;
+      }
     }
   }
 
@@ -151,7 +154,10 @@ export class PendingResizes {
     if (before?.reason !== pending.reason || before.generation !== generation) {
       const { reason, message: error } = pending;
       this.#ports.recordEvent(pod, resizeEvent(`Resize${reason}`, pod, { generation, error }));
-    } else if (before?.message === pending.message && before.reason === pending.reason) return;
+    } else if (before.message === pending.message) {
+      if (before.nextTryAt !== pending.nextTryAt) this.#ports.changed(uid);
+      return;
+    }
     this.#ports.log.info("A pod can't have the resources it asks for now", {
       pod: pod.metadata.name,
       namespace: pod.metadata.namespace,
@@ -185,14 +191,17 @@ export class PendingResizes {
   #keepTrying(): void {
     const isWaiting = [...this.#pending.values()].some(({ reason }) => reason === "Deferred");
     if (!isWaiting) {
-      this.#retry?.cancel();
+      this.#retry?.timer.cancel();
       this.#retry = undefined;
       return;
     }
-    this.#retry ??= this.#ports.clock.after(retryMs, () => {
-      this.#retry = undefined;
-      this.reconsider("periodic_retry");
-    });
+    const { clock } = this.#ports;
+    const timer = (): Timer =>
+      clock.after(retryMs, () => {
+        this.#retry = undefined;
+        this.reconsider("periodic_retry");
+      });
+    this.#retry ??= { timer: timer(), at: clock.now() + retryMs };
   }
 }
 

@@ -356,7 +356,10 @@ test("the dry run, too, counts on no critical pod that takes an hour to end", as
 
 test("what is pretended is foreseen alike, however lately the node was looked at", async () => {
   const foreseenIn = async (world: EvictionWorld): Promise<readonly string[]> => {
-    const { evictions } = foresee(await world.manager.situation(new Map([["memory.available", 500]]), never), new Map());
+    const { evictions } = foresee(
+      await world.manager.situation(new Map([["memory.available", 500]]), never),
+      new Map(),
+    );
     return evictions.map(({ victim, grace }) => `${victim.pod.metadata.name} ${grace}`);
   };
   const calm = (): EvictionWorld => {

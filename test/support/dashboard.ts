@@ -129,6 +129,7 @@ const noCgroups: CgroupReader = {
   exists: () => false,
   children: () => [],
   usage: () => ({ cpu: undefined, memory: undefined }),
+  glance: () => ({ cpuNanoseconds: undefined, workingSetBytes: undefined }),
   memory: () => undefined,
   tasks: () => undefined,
   details: () => {

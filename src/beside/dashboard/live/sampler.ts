@@ -84,9 +84,9 @@ export class Sampler {
   #pod(uid: string, at: number): readonly [Figure, Figure] | undefined {
     const path = this.#pathOf(uid);
     if (path === undefined) return undefined;
-    const { cpu, memory } = this.#ports.cgroups.usage(path);
-    const cores = this.#rates.of(uid, at, cpu && cpu.usageNanoseconds / nanosecondsPerSecond);
-    const figures = [rounded(figureOf(cores)), figureOf(memory?.workingSetBytes)] as const;
+    const { cpuNanoseconds, workingSetBytes } = this.#ports.cgroups.glance(path);
+    const cores = this.#rates.of(uid, at, cpuNanoseconds && cpuNanoseconds / nanosecondsPerSecond);
+    const figures = [rounded(figureOf(cores)), figureOf(workingSetBytes)] as const;
     this.#seriesOf(this.#pods, uid, 3).push([this.#ports.clock.now(), ...figures]);
     return figures;
   }
@@ -103,14 +103,14 @@ export class Sampler {
       const own = containerID === undefined ? undefined : below(containerID.replace(/^.*:\/\//, ""));
       if (own === undefined) continue;
       const key = containerKey(uid, name);
-      const { cpu, memory } = this.#ports.cgroups.usage(own);
+      const { cpuNanoseconds, workingSetBytes } = this.#ports.cgroups.glance(own);
       const { throttling } = this.#ports.cgroups.details(own);
       const periods = this.#rates.of(`${key}/periods`, at, throttling?.periods);
       const throttled = this.#rates.of(`${key}/throttled`, at, throttling?.throttledPeriods);
       this.#seriesOf(this.#containers, key, 4).push([
         this.#ports.clock.now(),
-        figureOf(this.#rates.of(key, at, cpu && cpu.usageNanoseconds / nanosecondsPerSecond)),
-        figureOf(memory?.workingSetBytes),
+        figureOf(this.#rates.of(key, at, cpuNanoseconds && cpuNanoseconds / nanosecondsPerSecond)),
+        figureOf(workingSetBytes),
         periods === undefined || periods === 0 ? 0 : (throttled ?? 0) / periods,
       ]);
     }

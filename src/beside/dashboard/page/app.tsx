@@ -4,6 +4,7 @@ import icon from "./icon.svg";
 import { loadOtherPages, OtherPage } from "./other-pages.tsx";
 import { NodePage } from "./pages/node.tsx";
 import { PodsPage } from "./pages/pods.tsx";
+import { loadPlotting } from "./parts/chart.tsx";
 import { Ago } from "./parts/marks.tsx";
 import { type Link, store, useNow, useStore } from "./store.ts";
 import { chosenTheme, nextTheme, useTheme } from "./theme.ts";
@@ -52,7 +53,7 @@ export function App() {
   const isLive = state.link.state === "live";
   useEffect(() => {
     // Whoever opens one of them before it came hears why not.
-    if (isLive) loadOtherPages().catch(() => {});
+    if (isLive) void Promise.allSettled([loadOtherPages(), loadPlotting()]);
   }, [isLive]);
   const where = state.node?.name ?? "nodelet";
   useEffect(() => {

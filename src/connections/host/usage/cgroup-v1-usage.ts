@@ -1,7 +1,15 @@
 import { statSync } from "node:fs";
-import type { CgroupDetails, CgroupReader, CgroupUsage, DeviceIo, MemoryUsage, Pressures } from "./cgroup-usage.ts";
+import type {
+  CgroupDetails,
+  CgroupGlance,
+  CgroupReader,
+  CgroupUsage,
+  DeviceIo,
+  MemoryUsage,
+  Pressures,
+} from "./cgroup-usage.ts";
 import { parseProcesses, subdirectories } from "./cgroup-v2-usage.ts";
-import { readKernelFile, readKernelNumber, readKernelTable } from "./kernel-file.ts";
+import { readKernelEntry, readKernelFile, readKernelNumber, readKernelTable } from "./kernel-file.ts";
 import { readMemoryOfMachine } from "./machine-usage.ts";
 import { readPressureOfMachine } from "./pressure.ts";
 
@@ -42,6 +50,15 @@ export class CgroupV1Usage implements CgroupReader {
           ? undefined
           : { usageNanoseconds, userNanoseconds: ticks("user"), systemNanoseconds: ticks("system") },
       memory: this.memory(path),
+    };
+  }
+
+  glance(path: string): CgroupGlance {
+    const usageBytes = readKernelNumber(this.#file("memory", path, "memory.usage_in_bytes"));
+    const inactive = readKernelEntry(this.#file("memory", path, "memory.stat"), "total_inactive_file");
+    return {
+      cpuNanoseconds: readKernelNumber(this.#file("cpuacct", path, "cpuacct.usage")),
+      workingSetBytes: usageBytes === undefined ? undefined : Math.max(0, usageBytes - (inactive ?? 0)),
     };
   }
 

@@ -1,6 +1,14 @@
 import { readdirSync, statSync } from "node:fs";
-import type { CgroupDetails, CgroupReader, CgroupUsage, DeviceIo, MemoryUsage, Pressures } from "./cgroup-usage.ts";
-import { readKernelFile, readKernelNumber, readKernelTable } from "./kernel-file.ts";
+import type {
+  CgroupDetails,
+  CgroupGlance,
+  CgroupReader,
+  CgroupUsage,
+  DeviceIo,
+  MemoryUsage,
+  Pressures,
+} from "./cgroup-usage.ts";
+import { readKernelEntry, readKernelFile, readKernelNumber, readKernelTable } from "./kernel-file.ts";
 import { readMemoryOfMachine } from "./machine-usage.ts";
 import { readPressureOfMachine, readPressures } from "./pressure.ts";
 
@@ -39,6 +47,16 @@ export class CgroupV2Usage implements CgroupReader {
               systemNanoseconds: toNanoseconds("system_usec"),
             },
       memory: this.memory(path),
+    };
+  }
+
+  glance(path: string): CgroupGlance {
+    const microseconds = readKernelEntry(this.#file(path, "cpu.stat"), "usage_usec");
+    const usageBytes = readKernelNumber(this.#file(path, "memory.current"));
+    const inactive = readKernelEntry(this.#file(path, "memory.stat"), "inactive_file");
+    return {
+      cpuNanoseconds: microseconds === undefined ? undefined : microseconds * 1000,
+      workingSetBytes: usageBytes === undefined ? undefined : Math.max(0, usageBytes - (inactive ?? 0)),
     };
   }
 

@@ -48,6 +48,17 @@ export function readKernelTable(path: string): ReadonlyMap<string, number> | und
   return table;
 }
 
+/** One value of a table, without the making of a table. */
+export function readKernelEntry(path: string, key: string): number | undefined {
+  const lines = `\n${readKernelFile(path) ?? ""}`;
+  const before = `\n${key} `;
+  const found = lines.indexOf(before);
+  if (found < 0) return undefined;
+  const start = found + before.length;
+  const end = lines.indexOf("\n", start);
+  return numberOf(lines.slice(start, end < 0 ? undefined : end));
+}
+
 function numberOf(text: string): number | undefined {
   return /^-?\d+$/.test(text) ? Number(text) : undefined;
 }

@@ -73,6 +73,8 @@ describe("cgroup version 1", () => {
         swapLimitBytes: 2000,
       },
     });
+    assert.deepEqual(reader.glance(pod), { cpuNanoseconds: 5e9, workingSetBytes: 700 });
+    assert.deepEqual(reader.glance("/gone"), { cpuNanoseconds: undefined, workingSetBytes: undefined });
     assert.deepEqual(reader.details(pod), {
       throttling: { periods: 10, throttledPeriods: 4, throttledNanoseconds: 7000 },
       cpuShares: 512,
@@ -187,6 +189,8 @@ describe("cgroup version 2", () => {
         swapLimitBytes: 2000,
       },
     });
+    assert.deepEqual(reader.glance(pod), { cpuNanoseconds: 5e6, workingSetBytes: 700 });
+    assert.deepEqual(reader.glance("/gone"), { cpuNanoseconds: undefined, workingSetBytes: undefined });
     assert.deepEqual(reader.details(pod), {
       throttling: { periods: 10, throttledPeriods: 4, throttledNanoseconds: 7000 },
       cpuShares: 500,

@@ -80,7 +80,7 @@ function PodLog({ uid, container }: { readonly uid: string; readonly container: 
           <select
             value={container ?? ""}
             onChange={({ currentTarget }) => {
-              location.hash = `#/logs/${uid}/${encodeURIComponent(currentTarget.value)}`;
+              location.hash = `#/logs/${encodeURIComponent(uid)}/${encodeURIComponent(currentTarget.value)}`;
             }}
           >
             <option value="">all</option>

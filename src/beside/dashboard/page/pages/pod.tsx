@@ -136,7 +136,10 @@ function Why({ view }: { readonly view: PodDetails }) {
                   , <Ago at={row.lastExit.at} words=" ago" />
                 </>
               )}
-              . <a href={`#/logs/${row.uid}/${encodeURIComponent(row.lastExit.container)}`}>What it wrote</a>
+              .{" "}
+              <a href={`#/logs/${encodeURIComponent(row.uid)}/${encodeURIComponent(row.lastExit.container)}`}>
+                What it wrote
+              </a>
             </p>
           )}
         </>
@@ -184,7 +187,7 @@ function Container({ uid, container }: { readonly uid: string; readonly containe
                 for <Ago at={since} />
               </span>
             )}
-            <a href={`#/logs/${uid}/${encodeURIComponent(name)}`}>Log</a>
+            <a href={`#/logs/${encodeURIComponent(uid)}/${encodeURIComponent(name)}`}>Log</a>
           </p>
           {message !== "" && <p class="said">{message}</p>}
           <Facts

@@ -47,9 +47,9 @@ async function run(connection: SpdyConnection, { input, tty }: Wanted, io: Comma
   try {
     if (tty) input?.setRaw(true);
     const typed = stdin === undefined || input === undefined ? undefined : passInput(input, stdin, tty, over.signal);
-    await Promise.all([stdout.ended, stderr?.ended, status.ended]);
-    over.abort();
-    await typed;
+    const ended = Promise.all([stdout.ended, stderr?.ended, status.ended]).finally(() => over.abort());
+    // An input that can't be read ends it all: the command might wait for more of it for ever.
+    await Promise.all([ended, typed]);
     io.signal.throwIfAborted();
     return exitCodeOf(status.text);
   } finally {

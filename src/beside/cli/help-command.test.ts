@@ -104,11 +104,13 @@ for (const { typed, meant } of [
   { typed: "conf", meant: "config" },
   { typed: "Version", meant: "version" },
   { typed: "apiserver", meant: "api-server" },
+  { typed: "config dif", meant: "config diff" },
+  { typed: "config frobnicate", meant: undefined },
   { typed: "frobnicate", meant: undefined },
   { typed: "x".repeat(1_000_000), meant: undefined },
 ]) {
   test(`"${typed.slice(0, 20)}" may be meant for ${meant ?? "nothing"}`, async () => {
-    for (const words of [[typed], ["help", typed]]) {
+    for (const words of [typed.split(" "), ["help", ...typed.split(" ")]]) {
       const { io, stderr } = recordIo("/");
       assert.equal(await runCommand(words, io, processes), 1);
       const [first = "", second] = stderr().split("\n");

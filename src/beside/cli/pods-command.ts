@@ -2,7 +2,7 @@ import { type Clock, TaskScope } from "../../ground/base/index.ts";
 import { type Pod, type PodSummary, summarize } from "../../ground/model/index.ts";
 import { isJson, jsonAnswer, printAnswer } from "./answer.ts";
 import { defineCommand } from "./define-command.ts";
-import type { CommandIo } from "./io.ts";
+import { type CommandIo, writeThrough } from "./io.ts";
 import type { LocalClient } from "./local-client.ts";
 import { isIn, podRef } from "./pod-ref.ts";
 import { renderTable, type TableExtent } from "./pod-table.ts";
@@ -79,7 +79,7 @@ async function watch(
     if (!isWanted(change.object)) continue;
     const { type } = change;
     if (say === undefined) view.apply(change);
-    else io.stdout.write(say({ type, item: summarize(change.object) }));
+    else await writeThrough(io.stdout, say({ type, item: summarize(change.object) }));
   }
   io.signal.throwIfAborted();
   throw new Error("the agent has ended, or was started anew; what is shown is the last that it said");

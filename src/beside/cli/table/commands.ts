@@ -98,8 +98,15 @@ export function findCommand(words: readonly string[]): FoundCommand | undefined 
     const typed = words.slice(0, length).join(" ");
     const description = commandTable.find(({ name }) => name === typed);
     if (description !== undefined && words.length >= length) {
+      if (isMeantBelow(description, words[length])) return undefined;
       return { name: description.name, description, rest: words.slice(length) };
     }
   }
   return undefined;
+}
+
+/** "config dif": a command that takes no word, and has others below it, was not what the word is for. */
+function isMeantBelow({ name, operands = [] }: CommandDescription, word: string | undefined): boolean {
+  if (word === undefined || word.startsWith("-") || operands.length > 0) return false;
+  return commandTable.some((other) => other.name.startsWith(`${name} `));
 }

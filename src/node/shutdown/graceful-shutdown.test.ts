@@ -9,7 +9,7 @@ import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { type IdentifiedPod, uidOf } from "../../ground/model/index.ts";
 import { GracefulShutdown, type ShutdownLogind } from "./graceful-shutdown.ts";
 import { ShutdownProgress } from "./shutdown-progress.ts";
-import { noShutdown, ShutdownStateFile } from "./state-file.ts";
+import { noShutdown, type ShutdownState, ShutdownStateFile } from "./state-file.ts";
 
 /** A node without pods, and a logind of which the test says how it is. */
 class Machine implements AsyncDisposable {
@@ -24,6 +24,7 @@ class Machine implements AsyncDisposable {
   held = 0;
   opened = 0;
   saving: Promise<void> = Promise.resolve();
+  readonly saved: ShutdownState[] = [];
   inhibiting: Promise<void> = Promise.resolve();
   arePodsKnown = true;
   /** What the agent finds on its disk. */
@@ -36,6 +37,7 @@ class Machine implements AsyncDisposable {
   /** Pods that end as soon as they are told to. */
   pods: IdentifiedPod[] = [];
   tell: (begins: boolean) => void = () => {};
+  loseBus: () => void = () => {};
   readonly shutdown: GracefulShutdown;
 
   constructor() {
@@ -43,7 +45,13 @@ class Machine implements AsyncDisposable {
       clock: this.clock,
       log: { ...silentLogger, warn: (message) => this.said.push(message), error: (message) => this.said.push(message) },
       progress: this.progress,
-      state: { load: async () => this.found, save: () => this.saving },
+      state: {
+        load: async () => this.found,
+        save: async (state) => {
+          await this.saving;
+          this.saved.push(state);
+        },
+      },
       logindAbsence: async () => this.absence,
       openLogind: async () => this.#logind(),
       recordNodeEvent: () => {},
@@ -95,7 +103,9 @@ class Machine implements AsyncDisposable {
         this.tell = listener;
       },
       onRestart: () => {},
-      onEnd: () => {},
+      onEnd: (listener) => {
+        this.loseBus = () => listener(new Error("gone"));
+      },
       close: () => {},
     };
   }
@@ -171,6 +181,35 @@ for (const [isOfEarlierBoot, leastMs, mostMs] of [
     assert.equal(machine.held, 0);
   });
 }
+
+test("a shutdown that was called off while no agent ran shortens none that comes later", async () => {
+  await using machine = new Machine();
+  machine.found = { startedAt: machine.clock.now(), endedAt: undefined, isOfEarlierBoot: false };
+  machine.doPodsEnd = false;
+  machine.pods = [testPod()];
+  await machine.start();
+  await machine.clock.advance(10_000);
+  machine.isPreparing = true;
+  machine.loseBus();
+  await machine.clock.advance(20_000);
+  assert.deepEqual([machine.progress.isUnderWay, machine.held], [true, 1], "all of its 30 seconds are still its own");
+  await machine.clock.advance(20_000);
+  assert.equal(machine.held, 0);
+});
+
+test("a shutdown that is called off and begins anew: what is noted is the new one", async () => {
+  await using machine = new Machine();
+  machine.doPodsEnd = false;
+  machine.pods = [testPod()];
+  await machine.start();
+  machine.tell(true);
+  await machine.clock.advance(1_000);
+  machine.tell(false);
+  machine.tell(true);
+  const begunAt = machine.clock.now();
+  await machine.clock.advance(1_000);
+  assert.deepEqual(machine.saved.at(-1), { startedAt: begunAt, endedAt: undefined });
+});
 
 for (const begins of [true, false]) {
   test(`what logind tells is newer than what it answered: a shutdown that ${begins ? "begins" : "is called off"}`, async () => {

@@ -77,6 +77,8 @@ export class GracefulShutdown {
   #found: FoundShutdown = noShutdown;
   /** How often logind has told that a shutdown begins or is called off. */
   #told = 0;
+  /** One after the other: what is known last stays on the disk. */
+  #saved: Promise<void> = Promise.resolve();
 
   constructor(groups: readonly ShutdownGroup[], ports: GracefulShutdownPorts) {
     this.#groups = groups;
@@ -172,6 +174,8 @@ export class GracefulShutdown {
       if (told === this.#told) {
         if (isPreparing) this.#begin(this.#earlierStart(), scope);
         else if (this.#ending !== undefined) this.#cancel(logind, scope);
+        // Called off while nobody listened: the next one is another.
+        else this.#found = noShutdown;
       }
       this.#firstLook?.();
       await unlessAborted(over, signal);
@@ -241,8 +245,10 @@ export class GracefulShutdown {
         await this.#end(startedAt, ending.ended, bounded.signal);
       } catch (error) {
         if (signal.aborted) throw error;
-        if (ending.cancel.signal.aborted) await this.#save({ startedAt, endedAt: this.#ports.clock.now() });
-        else {
+        if (ending.cancel.signal.aborted) {
+          // Another may have begun meanwhile, and is what is to be known.
+          if (this.#ending === undefined) await this.#save({ startedAt, endedAt: this.#ports.clock.now() });
+        } else {
           log.error("Could not end the pods; the machine turns off without", error);
           this.#release({ step: "released" });
         }
@@ -276,8 +282,10 @@ export class GracefulShutdown {
     this.#ports.onState(state);
     const { clock, state: file } = this.#ports;
     const late = (): Error => new Error(`not done within ${longestSaveMs / 1000} s`);
+    const saved = this.#saved.then(() => file.save(state));
+    this.#saved = saved.catch(() => {});
     try {
-      await withDeadline(clock, longestSaveMs, late, never, (bounded) => unlessAborted(file.save(state), bounded));
+      await withDeadline(clock, longestSaveMs, late, never, (bounded) => unlessAborted(saved, bounded));
     } catch (error) {
       this.#ports.log.error("Failed to store graceful shutdown state", error);
     }

@@ -23,6 +23,7 @@ class Kernel implements AsyncDisposable {
   isFlooded = false;
   loadProblem: Error | undefined;
   counterProblem: Error | undefined;
+  machineProblem: Error | undefined;
   watch = this.#newWatch();
   #scope = new TaskScope();
 
@@ -61,7 +62,7 @@ class Kernel implements AsyncDisposable {
   #newWatch(): OomWatch {
     const watch = new OomWatch({
       clock: this.clock,
-      log: { ...silentLogger, warn: (message) => this.said.push(message) },
+      log: { ...silentLogger, warn: (message) => this.said.push(message), error: (message) => this.said.push(message) },
       openKernelLog: async () => {
         if (!this.isReadable) throw new Error("EPERM");
         let at = 0;
@@ -76,7 +77,10 @@ class Kernel implements AsyncDisposable {
           [Symbol.asyncDispose]: async () => {},
         };
       },
-      killsOfMachine: () => this.kills,
+      killsOfMachine: () => {
+        if (this.machineProblem !== undefined) throw this.machineProblem;
+        return this.kills;
+      },
       seen: {
         load: async () => {
           if (this.loadProblem !== undefined) throw this.loadProblem;
@@ -109,6 +113,18 @@ test("the whole machine: an event of the Node, once, also across a restart of th
   kernel.kill("global_oom,task_memcg=/system.slice", 43);
   await kernel.clock.advance(10_000);
   assert.equal(kernel.told.length, 2);
+});
+
+test("a look that fails in a way that nobody thought of is not the last one", async () => {
+  await using kernel = new Kernel();
+  await kernel.start();
+  kernel.machineProblem = new Error("EIO");
+  await kernel.clock.advance(10_000);
+  assert.deepEqual(kernel.said, ["Could not look for processes killed for want of memory; looking again"]);
+  kernel.machineProblem = undefined;
+  kernel.kill("global_oom,task_memcg=/system.slice", 42);
+  await kernel.clock.advance(10_000);
+  assert.deepEqual(kernel.told, ["SystemOOM: System OOM encountered, victim process: x, pid: 42"]);
 });
 
 test("what was there before the node had an agent is history, of an earlier boot nothing is", async () => {

@@ -74,22 +74,23 @@ export class OomWatch {
         return undefined;
       });
       this.#seenSeq = known ?? Number.POSITIVE_INFINITY;
-      this.#machineKills = killsOfMachine();
-      await this.#readAll(signal);
+      await this.#try(signal, async () => {
+        this.#machineKills = killsOfMachine();
+        await this.#readAll(signal);
+      });
       // Whatever was there before the node had an agent is history.
       if (known === undefined) {
         this.#seenSeq = this.#lastSeq;
         this.#unsaved = true;
       }
       for (;;) {
-        do await this.#saveAndTell();
-        while (this.#untold.length > 0);
+        await this.#try(signal, async () => {
+          do await this.#saveAndTell();
+          while (this.#untold.length > 0);
+        });
         await this.#pause.wait(lookEveryMs, signal);
-        await this.#look(killsOfContainers, signal);
+        await this.#try(signal, () => this.#look(killsOfContainers, signal));
       }
-    } catch (error) {
-      if (isAbort(error, signal)) throw error;
-      log.error("The watch for processes killed for want of memory ends", error);
     } finally {
       this.#kernelLog = undefined;
     }
@@ -104,6 +105,17 @@ export class OomWatch {
   wasKilled(id: string): boolean {
     if (this.#hasMoved()) this.#read(recordsAtOnce);
     return this.#kills.has(id);
+  }
+
+  /** One look that fails is no reason to look no more. */
+  async #try(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      this.#machineKills = undefined;
+      this.#ports.log.error("Could not look for processes killed for want of memory; looking again", error);
+    }
   }
 
   async #look(killsOfContainers: KillsOfContainers, signal: AbortSignal): Promise<void> {

@@ -62,6 +62,27 @@ test("what is newer is written though what was before it could not be", () =>
     assert.deepEqual(checkpoints.load(uid), { status: { phase: "Failed" } });
   }));
 
+test("what could not be written is written when there is room again, though nobody hands it in anew", () =>
+  withCheckpoints(async (checkpoints, podsDir, context) => {
+    let errors = 0;
+    context.onError = () => void errors++;
+    const gone = "uid-2" as PodUid;
+    // No directory can be made where there is a file.
+    for (const each of [uid, gone]) {
+      await writeFile(join(podsDir, each), "");
+      await checkpoints.save(each, { status: { phase: "Succeeded" } });
+    }
+    await context.clock.advance(65_000);
+    await settleFiles();
+    assert.equal(errors, 2, "said once for each");
+    await checkpoints.forget(gone);
+    for (const each of [uid, gone]) rmSync(join(podsDir, each));
+    await context.clock.advance(30_000);
+    await settleFiles();
+    assert.deepEqual(checkpoints.load(uid), { status: { phase: "Succeeded" } });
+    assert.deepEqual(await readdir(podsDir), [uid], "nothing of a pod that was forgotten");
+  }));
+
 test("a file that is damaged counts as empty", () =>
   withCheckpoints(async (checkpoints, podsDir) => {
     await checkpoints.save(uid, { status: { phase: "Running" } });

@@ -1,10 +1,21 @@
 import { readFileSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { hasCode, isShortage, type Logger, messageOf, saveFile } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  hasCode,
+  isShortage,
+  type Logger,
+  messageOf,
+  saveFile,
+  type TaskScope,
+} from "../../ground/base/index.ts";
 import { isTerminalPhase, type NodeDecision, type PodStatus, type PodUid } from "../../ground/model/index.ts";
 import { DelayedFsync, type DelayedFsyncOptions } from "./delayed-fsync.ts";
 import type { PodCheckpoint, PodCheckpointPort } from "./ports.ts";
+
+/** A disk that was full may have room again. */
+const saveAgainMs = 30_000;
 
 /**
  * Keeps what must outlive the agent in the pod's directory: its last status, its back-off, why the node ends it, and which
@@ -14,14 +25,21 @@ import type { PodCheckpoint, PodCheckpointPort } from "./ports.ts";
 export class PodCheckpointFiles implements PodCheckpointPort {
   readonly #podsDir: string;
   readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #scope: TaskScope;
   readonly #sync: DelayedFsync;
   /** What was handed in last, until it could not be written. */
   readonly #newest = new Map<PodUid, string>();
+  /** What could not be written; of a pod that has ended nothing newer may ever come. */
+  readonly #unsaved = new Map<PodUid, PodCheckpoint>();
+  #isSavingAgain = false;
   readonly #underWay = new Map<PodUid, Promise<void>>();
 
   constructor(options: DelayedFsyncOptions & { readonly podsDir: string }) {
     this.#podsDir = options.podsDir;
     this.#log = options.log;
+    this.#clock = options.clock;
+    this.#scope = options.scope;
     this.#sync = new DelayedFsync(options);
   }
 
@@ -60,7 +78,7 @@ export class PodCheckpointFiles implements PodCheckpointPort {
     const earlier = this.#underWay.get(uid);
     if (this.#newest.get(uid) === text) return earlier;
     this.#newest.set(uid, text);
-    const write = this.#write(uid, text, isOver(checkpoint), earlier);
+    const write = this.#write(uid, text, checkpoint, earlier);
     this.#underWay.set(uid, write);
     await write;
     if (this.#underWay.get(uid) === write) this.#underWay.delete(uid);
@@ -69,15 +87,21 @@ export class PodCheckpointFiles implements PodCheckpointPort {
   /** Resolves when nothing will be written into the pod's directory any more, which may then be removed. */
   async forget(uid: PodUid): Promise<void> {
     this.#newest.delete(uid);
+    this.#unsaved.delete(uid);
     await this.#underWay.get(uid);
   }
 
-  async #write(uid: PodUid, text: string, over: boolean, earlier: Promise<void> | undefined): Promise<void> {
+  async #write(
+    uid: PodUid,
+    text: string,
+    checkpoint: PodCheckpoint,
+    earlier: Promise<void> | undefined,
+  ): Promise<void> {
     await earlier;
     if (this.#newest.get(uid) !== text) return;
     const path = this.#path(uid);
     try {
-      if (over) {
+      if (isOver(checkpoint)) {
         await makeDirectoryOf(path);
         await saveFile(path, text, 0o600);
       } else {
@@ -86,13 +110,37 @@ export class PodCheckpointFiles implements PodCheckpointPort {
         await replaceQuickly(path, text);
         this.#sync.changed(path);
       }
+      if (this.#newest.get(uid) === text) this.#unsaved.delete(uid);
     } catch (error) {
-      // The same content may be handed in again; what is newer still waits for its turn.
-      if (this.#newest.get(uid) === text) this.#newest.delete(uid);
-      this.#log.error("Could not save a pod's checkpoint; a restart of the agent would forget its status", error, {
-        path,
-      });
+      const said = "Could not save a pod's checkpoint; a restart of the agent would forget its status";
+      // Once, however often it is tried.
+      if (!this.#unsaved.has(uid)) this.#log.error(said, error, { path });
+      // Forgotten meanwhile, or what is newer waits for its turn.
+      if (this.#newest.get(uid) !== text) return;
+      // The same content may be handed in again.
+      this.#newest.delete(uid);
+      this.#unsaved.set(uid, checkpoint);
+      this.#saveAgain();
     }
+  }
+
+  #saveAgain(): void {
+    if (this.#isSavingAgain) return;
+    this.#isSavingAgain = true;
+    this.#scope.spawn("save checkpoints again", async (signal) => {
+      try {
+        while (this.#unsaved.size > 0) {
+          await this.#clock.sleep(saveAgainMs, signal);
+          for (const [uid, checkpoint] of [...this.#unsaved]) {
+            signal.throwIfAborted();
+            // Not one that was forgotten, or is being written, while those before it were saved.
+            if (this.#unsaved.get(uid) === checkpoint && !this.#newest.has(uid)) await this.save(uid, checkpoint);
+          }
+        }
+      } finally {
+        this.#isSavingAgain = false;
+      }
+    });
   }
 
   #path(uid: PodUid): string {

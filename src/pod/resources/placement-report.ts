@@ -1,4 +1,4 @@
-import { type IdentifiedPod, type Pod, qosClassOf } from "../../ground/model/index.ts";
+import { type IdentifiedPod, isSidecar, type Pod, qosClassOf } from "../../ground/model/index.ts";
 import type { PlacementSettings } from "./placement-settings.ts";
 import type { ContainerView, PlacementView } from "./placement-view.ts";
 
@@ -46,7 +46,7 @@ function whyOf({ container, cpus, memory }: Omit<ContainerView, "uid">, pod: Pod
     ...(cpus === undefined ? [] : [`${spec?.resources?.requests?.["cpu"] ?? cpus.size} whole CPUs`]),
     ...memory.map(({ type }) => `${spec?.resources?.requests?.[type] ?? ""} ${type}`.trim()),
   ];
-  const isInit = inits.some(({ name, restartPolicy }) => name === container && restartPolicy !== "Always");
+  const isInit = inits.some((init) => init.name === container && !isSidecar(init));
   const again = isInit ? "; later containers of the pod use it again" : "";
   return `${qosClassOf(pod as IdentifiedPod)}, asks for ${asks.join(" and ")}${again}`;
 }

@@ -1,4 +1,4 @@
-import type { Pod, PodUid } from "../../../ground/model/index.ts";
+import { isSidecar, type Pod, type PodUid } from "../../../ground/model/index.ts";
 import { type DeviceInventory, devicesOf } from "./device-inventory.ts";
 import { amountsInUse, type DeviceState, grantsIn } from "./device-state.ts";
 
@@ -76,7 +76,7 @@ function whyOf(pod: Pod | undefined, name: string, resource: string, isAnswered:
   const inits = pod.spec.initContainers ?? [];
   const spec = [...inits, ...pod.spec.containers].find((container) => container.name === name);
   const asks = `asks for ${spec?.resources?.limits?.[resource] ?? "some"}`;
-  const isInit = inits.some((init) => init.name === name && init.restartPolicy !== "Always");
+  const isInit = inits.some((init) => init.name === name && !isSidecar(init));
   const again = isInit ? "; later containers of the pod use it again" : "";
   return `${asks}${again}${isAnswered ? "" : "; its plugin has yet to say how it is used"}`;
 }

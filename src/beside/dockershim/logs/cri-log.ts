@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open, readdir } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { ifThere, isMissing } from "../../../ground/base/index.ts";
+import { ifThere } from "../../../ground/base/index.ts";
 import { type LastWritten, lastWritten } from "./log-form.ts";
 import { wholeLinesAtEnd } from "./tail.ts";
 
@@ -68,13 +69,14 @@ export class CriLog implements AsyncDisposable {
   /** Just after a rotation the new file is empty, and what was last is in the newest of the old ones. */
   async #lastOfRotated(): Promise<LastWritten | undefined> {
     const prefix = `${basename(this.#path)}.`;
-    const names = await ifThere(readdir(dirname(this.#path)), []);
-    const newest = names
-      .filter((name) => name.startsWith(prefix) && !/\.(gz|tmp)$/.test(name))
+    const entries = await ifThere(readdir(dirname(this.#path), { withFileTypes: true }), []);
+    const newest = entries
+      .filter((entry) => entry.isFile() && entry.name.startsWith(prefix) && !/\.(gz|tmp)$/.test(entry.name))
+      .map(({ name }) => name)
       .sort()
       .at(-1);
     if (newest === undefined) return undefined;
-    await using file = await open(join(dirname(this.#path), newest), "r");
+    await using file = await openFile(join(dirname(this.#path), newest), constants.O_RDONLY);
     return (await endOf(file)).last;
   }
 }
@@ -90,11 +92,27 @@ async function endOf(file: FileHandle): Promise<{ last: LastWritten | undefined;
 }
 
 async function openToAppend(path: string): Promise<FileHandle> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  await clearTheWay(path);
+  return await openFile(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT);
+}
+
+/**
+ * Only a file is a log. dockershim and cri-dockerd put a link to Docker's own file here: what is written through it would
+ * be read again. Other links lead wherever somebody wants root to write, and a pipe that nobody reads stands still.
+ */
+async function clearTheWay(path: string): Promise<void> {
+  const found = await ifThere(lstat(path));
+  if (found !== undefined && !found.isFile() && !found.isDirectory()) await ifThere(unlink(path));
+}
+
+async function openFile(path: string, flags: number): Promise<FileHandle> {
+  const file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o640);
   try {
-    return await open(path, "a+", 0o640);
+    if (!(await file.stat()).isFile()) throw new Error(`"${path}" is no file`);
+    return file;
   } catch (error) {
-    if (!isMissing(error)) throw error;
-    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
-    return await open(path, "a+", 0o640);
+    await file.close();
+    throw error;
   }
 }

@@ -170,19 +170,53 @@ test("a rotation while lines are being written, and then a full disk, leave whol
   });
 });
 
-test("the log of a container that is gone holds on to no file, also where the disk is full", async () => {
+test("the log of a container that is gone holds on to no file, also where the disk is full", needsRoot, async () => {
   await withLog(async ({ source, target }) => {
-    await writeFile(source, engineLine("one"));
+    await writeFile(source, engineLine("x".repeat(10_000)));
+    const directory = dirname(target);
+    await mkdir(directory, { recursive: true });
+    await runTool("mount", ["-t", "tmpfs", "-o", "size=8k", "log", directory], never);
+    try {
+      await using copies = new LogCopies(ports);
+      copies.ensure("a", { source, target });
+      const isOpen = async (): Promise<boolean> => {
+        const links = (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
+        return (await Promise.all(links)).includes(source);
+      };
+      await until("the file is read", isOpen);
+      copies.drop("a");
+      await until("the file is let go", async () => !(await isOpen()));
+    } finally {
+      await runTool("umount", ["-l", directory], never);
+    }
+  });
+});
+
+test("a log that another shim made a link to docker's own file becomes a copy of it; docker's file stays", async () => {
+  await withLog(async ({ source, target, texts }) => {
+    const said = ["a", "b"].map(engineLine).join("");
+    await writeFile(source, said);
     await mkdir(dirname(target), { recursive: true });
-    await symlink("/dev/full", target);
+    await symlink(source, target);
     await using copies = new LogCopies(ports);
     copies.ensure("a", { source, target });
-    const isOpen = async (): Promise<boolean> => {
-      const links = (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
-      return (await Promise.all(links)).includes(source);
-    };
-    await until("the file is read", isOpen);
-    copies.drop("a");
-    await until("the file is let go", async () => !(await isOpen()));
+    await copies.finish("a", never);
+    assert.deepEqual([await texts(), await readFile(source, "utf8")], [["a", "b"], said]);
+  });
+});
+
+test("a log in whose place there is a pipe that nobody reads keeps no other log waiting", async () => {
+  await withLog(async ({ source, target, texts }) => {
+    await writeFile(source, Array.from({ length: 200 }, () => engineLine("x".repeat(1_000))).join(""));
+    await mkdir(dirname(target), { recursive: true });
+    const piped = ["1", "2"].map((name) => join(dirname(target), `${name}.log`));
+    // The last one has the name of a rotated log.
+    for (const path of [...piped, `${target}.x`]) await runTool("mkfifo", [path], never);
+    await using copies = new LogCopies(ports);
+    for (const path of [...piped, target]) copies.ensure(path, { source, target: path });
+    const finished = [...piped, target].map((path) => copies.finish(path, never));
+    await Promise.all(finished);
+    await until("all of it is there", async () => (await texts()).length === 200);
+    for (const path of piped) assert.ok((await readFile(path, "utf8")).length > 200_000);
   });
 });

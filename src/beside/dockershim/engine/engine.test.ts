@@ -15,12 +15,12 @@ import { EngineError, EngineUnavailable } from "./errors.ts";
 async function docker(
   answer: RequestListener,
   work: (socketPath: string) => Promise<void>,
-  api = "1.41",
+  api: () => string = () => "1.41",
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "fake-docker-"));
   const socketPath = join(directory, "d.sock");
   const server = createServer((request, response) => {
-    if (request.url === "/_ping") return void response.writeHead(200, { "Api-Version": api }).end("OK");
+    if (request.url === "/_ping") return void response.writeHead(200, { "Api-Version": api() }).end("OK");
     answer(request, response);
   });
   server.listen(socketPath);
@@ -46,7 +46,7 @@ test("the newest API that both know is spoken; one that is too old is refused fo
     await docker(
       answer,
       async (socketPath) => void (await new Engine(settings(socketPath), systemClock).info(never)),
-      api,
+      () => api,
     );
   }
   assert.deepEqual(paths, ["/v1.41/info", "/v1.44/info"]);
@@ -54,7 +54,7 @@ test("the newest API that both know is spoken; one that is too old is refused fo
     await docker(
       answer,
       (path) => assert.rejects(new Engine(settings(path), systemClock).info(never), ApiTooOldError),
-      api,
+      () => api,
     );
   }
 });
@@ -104,7 +104,7 @@ test("containers that docker keeps waiting keep nobody else waiting, however man
   let hung = 0;
   const answer: RequestListener = ({ url = "" }, response) => {
     if (url.includes("/hung")) hung++;
-    else response.end(url.includes("/containers/json") ? "[]" : "{}");
+    else response.end(url.includes("/containers/json") ? "[]" : '{"Id":"good"}');
   };
   await docker(answer, async (socketPath) => {
     const engine = new Engine(settings(socketPath), systemClock);
@@ -128,6 +128,44 @@ test("rubbish instead of JSON fails the call", async () => {
       await assert.rejects(new Engine(settings(socketPath), systemClock).info(never), EngineUnavailable);
     },
   );
+});
+
+test("an answer about nothing is not taken for one that there is nothing", async () => {
+  const bodies = ["{}", "7", '"x"', "null"];
+  await docker(
+    (_, response) => response.end(bodies[0]),
+    async (socketPath) => {
+      const engine = new Engine(settings(socketPath), systemClock);
+      for (; bodies.length > 1; bodies.shift()) {
+        await assert.rejects(engine.listContainers([], never), EngineUnavailable);
+        await assert.rejects(engine.listImages(undefined, never), EngineUnavailable);
+        await assert.rejects(engine.inspectContainer("x", never), EngineUnavailable);
+        await assert.rejects(engine.inspectImage("x", never), EngineUnavailable);
+      }
+      assert.deepEqual(await engine.listContainers([], never), [], "Docker's way to write an empty list");
+    },
+  );
+});
+
+test("a docker that was replaced without ever being away is asked which API it speaks", async () => {
+  let api = "1.41";
+  const paths: string[] = [];
+  const answer: RequestListener = ({ url = "" }, response) => {
+    paths.push(url.replace(/\?.*/, ""));
+    response.end("{}");
+  };
+  await docker(
+    answer,
+    async (socketPath) => {
+      const engine = new Engine(settings(socketPath), systemClock);
+      await engine.info(never);
+      for await (const _ of engine.events(never, () => {}));
+      api = "1.44";
+      await engine.info(never);
+    },
+    () => api,
+  );
+  assert.deepEqual(paths, ["/v1.41/info", "/v1.41/events", "/v1.44/info"]);
 });
 
 test("an answer beyond all measure is given up", async () => {
@@ -167,7 +205,7 @@ test("names never lead elsewhere in the API", async () => {
   const paths: string[] = [];
   const answer: RequestListener = ({ url }, response) => {
     paths.push(url ?? "");
-    response.end("{}");
+    response.end('{"Id":"x"}');
   };
   await docker(answer, async (socketPath) => {
     const engine = new Engine(settings(socketPath), systemClock);

@@ -156,32 +156,27 @@ export class Engine {
     const query = hasSizes ? { size: 1 } : {};
     const operation = hasSizes ? "inspect_container_withsize" : "inspect_container";
     const path = `/containers/${encoded(id)}/json`;
-    return inspectedContainer(await this.#json({ method: "GET", operation, path, query }, signal));
+    return told(inspectedContainer(await this.#json({ method: "GET", operation, path, query }, signal)), path);
   }
 
   /** All containers, running or not, that have every one of these labels (`key` or `key=value`). */
   async listContainers(labels: readonly string[], signal: AbortSignal): Promise<readonly ListedContainer[]> {
     const query = { all: 1, filters: JSON.stringify({ label: labels }) };
-    const answer = await this.#json(
-      { method: "GET", operation: "list_containers", path: "/containers/json", query },
-      signal,
-    );
-    return Array.isArray(answer) ? answer.map(listedContainer) : [];
+    const path = "/containers/json";
+    const answer = await this.#json({ method: "GET", operation: "list_containers", path, query }, signal);
+    return listed(answer, path).map(listedContainer);
   }
 
   async listImages(reference: string | undefined, signal: AbortSignal): Promise<readonly EngineImage[]> {
     const query = reference === undefined ? {} : { filters: JSON.stringify({ reference: [reference] }) };
-    const answer = await this.#json({ method: "GET", operation: "list_images", path: "/images/json", query }, signal);
-    return Array.isArray(answer) ? answer.map(engineImage) : [];
+    const path = "/images/json";
+    const answer = await this.#json({ method: "GET", operation: "list_images", path, query }, signal);
+    return listed(answer, path).map(engineImage);
   }
 
   async inspectImage(name: string, signal: AbortSignal): Promise<EngineImage> {
-    return engineImage(
-      await this.#json(
-        { method: "GET", operation: "inspect_image", path: `/images/${encodedName(name)}/json` },
-        signal,
-      ),
-    );
+    const path = `/images/${encodedName(name)}/json`;
+    return told(engineImage(await this.#json({ method: "GET", operation: "inspect_image", path }, signal)), path);
   }
 
   async removeImage(name: string, signal: AbortSignal): Promise<void> {
@@ -286,9 +281,14 @@ export class Engine {
     const query = { filters: JSON.stringify(wantedEvents) };
     const stream = await this.#stream({ method: "GET", path: "/events", query }, signal);
     opened();
-    for await (const line of linesOf(stream, longestEventLine)) {
-      const event = parseEvent(line);
-      if (event !== undefined) yield event;
+    try {
+      for await (const line of linesOf(stream, longestEventLine)) {
+        const event = parseEvent(line);
+        if (event !== undefined) yield event;
+      }
+    } finally {
+      // Behind a socket that systemd holds a Docker may be replaced, and nothing was ever unreachable.
+      this.#api = undefined;
     }
   }
 
@@ -375,6 +375,19 @@ export class ApiTooOldError extends Error {
   constructor(found: string) {
     super(`docker API version is older than 1.${oldestApi}: found ${found}`);
   }
+}
+
+/** What is no list is not an empty one: pods that nobody lists are made anew. */
+function listed(answer: unknown, path: string): readonly unknown[] {
+  if (answer === null) return [];
+  if (!Array.isArray(answer)) throw new EngineUnavailable(`docker answered ${path} with what is no list`);
+  return answer;
+}
+
+/** An answer about nothing is not one that there is nothing. */
+function told<Told extends { readonly id: string }>(answer: Told, path: string): Told {
+  if (answer.id === "") throw new EngineUnavailable(`docker answered ${path} without an id`);
+  return answer;
 }
 
 function encoded(id: string): string {

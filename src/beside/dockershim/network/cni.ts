@@ -2,14 +2,13 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type Clock,
+  FairLimiter,
   hasCode,
   ifThere,
-  Limiter,
   type Logger,
   messageOf,
   ProgramError,
   runToEnd,
-  SerialByKey,
   withDeadline,
 } from "../../../ground/base/index.ts";
 import { type Fields, fieldsOf, textIn } from "../engine/index.ts";
@@ -52,21 +51,23 @@ interface NetworkNote {
 
 const operationWithinMs = 220_000;
 const longestAnswer = 1024 * 1024;
-/** Plugins of pods that run at the same time. */
+/** Plugins of pods that run at the same time; of one pod, one. */
 const podsAtOnce = 16;
+/** Plugins that hang for some pods do not work: nobody has to wait for their end. */
+const patienceMs = 10_000;
 
 /** Pod networks by CNI plugins, which the shim calls itself. */
 export class CniNetwork {
   readonly #settings: CniSettings;
   readonly #ports: CniPorts;
-  readonly #byPod = new SerialByKey<string>();
-  readonly #turns = new Limiter(podsAtOnce);
+  readonly #turns: FairLimiter<string>;
   readonly #notes = new Map<string, NetworkNote>();
   #network: NetworkList | undefined;
 
   constructor(settings: CniSettings, ports: CniPorts) {
     this.#settings = settings;
     this.#ports = ports;
+    this.#turns = new FairLimiter(ports.clock, { limit: podsAtOnce, share: 1, patienceMs });
   }
 
   /** What keeps pods from getting a network; undefined: nothing. */
@@ -147,9 +148,8 @@ export class CniNetwork {
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
     const late = (): Error => new NetworkError(`did not answer within ${operationWithinMs / 1000} s`);
-    return await this.#byPod.run(`${pod}_${namespace}`, () =>
-      this.#turns.run(() => withDeadline(this.#ports.clock, operationWithinMs, late, signal, work), signal),
-    );
+    const bounded = () => withDeadline(this.#ports.clock, operationWithinMs, late, signal, work);
+    return await this.#turns.run(`${pod}_${namespace}`, bounded, signal);
   }
 
   async #run(

@@ -152,3 +152,23 @@ test("a plugin that hangs is ended, with what it has started", async () => {
     });
   });
 });
+
+test("a plugin that hangs for many pods keeps another pod waiting for a moment, not for their end", async () => {
+  const add = `case $CNI_ARGS in *=hung*) sleep 4714;; esac; echo '{"ips":[{"address":"10.0.0.2/24"}]}'`;
+  await withPlugin(add, async (cni, directory, clock) => {
+    const leaving = new AbortController();
+    const ids = Array.from({ length: 16 }, (_, index) => `${index}`.padStart(64, "0"));
+    const hung = ids.map((sandboxId) =>
+      cni.setUp({ sandboxId, pod: `hung${sandboxId}`, namespace: "n" }, "/proc/1/ns/net", {}, leaving.signal),
+    );
+    const left = Promise.allSettled(hung);
+    const calls = async (): Promise<number> =>
+      (await readFile(join(directory, "calls"), "utf8").catch(() => "")).split("\n").length - 1;
+    await until("all of them hang", async () => (await calls()) === 16);
+    const other = cni.setUp(pod, "/proc/1/ns/net", {}, never);
+    await clock.advance(10_000);
+    assert.deepEqual(await other, ["10.0.0.2"]);
+    leaving.abort();
+    await left;
+  });
+});

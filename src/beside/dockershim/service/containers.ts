@@ -252,7 +252,10 @@ function wrongState(operation: string, id: string, life: Life): CriError {
 async function seccompContent(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   try {
-    if ((await stat(path)).size > longestSeccompProfile) throw new Error("it is too long");
+    const found = await stat(path);
+    // A pipe would keep a thread for as long as nobody writes to it.
+    if (!found.isFile()) throw new Error("it is no file");
+    if (found.size > longestSeccompProfile) throw new Error("it is too long");
     return await readFile(path, "utf8");
   } catch (error) {
     throw new MappingError(`cannot load seccomp profile "${path}": ${messageOf(error)}`, { cause: error });

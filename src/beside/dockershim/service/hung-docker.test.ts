@@ -157,6 +157,9 @@ test("what was seen before a start is not told after it; one that is gone has en
   const gone = unstarted.step("b", never);
   docker.tell.get("b")?.(new EngineError(404, "No such container: b"));
   assert.equal(await gone, "exited");
+  const broken = unstarted.step("c", never);
+  docker.tell.get("c")?.(new EngineError(500, "RWLayer of container c is unexpectedly nil"));
+  assert.equal(await broken, "created", "and the answer about all of them is given");
 });
 
 test("what docker misses is made, and nothing else; a complaint that stays is told", async () => {

@@ -1,10 +1,10 @@
 import { type Clock, unlessAborted, withDeadline } from "../../../ground/base/index.ts";
-import { type Engine, type InspectedContainer, isAbsent } from "../engine/index.ts";
+import { type Engine, EngineError, type InspectedContainer, isAbsent } from "../engine/index.ts";
 
 type Look =
   | { readonly type: "found"; readonly container: InspectedContainer }
   | { readonly type: "gone" }
-  /** Docker does not tell now. */
+  /** Docker does not tell: not now, or not at all of one of which it has lost a part. */
   | { readonly type: "busy" };
 
 interface Waiting {
@@ -72,6 +72,7 @@ export class Looks {
       return { type: "found", container: await this.#engine.inspectContainer(id, this.#signal) };
     } catch (error) {
       if (isAbsent(error)) return { type: "gone" };
+      if (error instanceof EngineError) return { type: "busy" };
       throw error;
     }
   }

@@ -238,6 +238,11 @@ test("what is secret does not leave", async () => {
             { name: "FROM_SECRET", valueFrom: { secretKeyRef: { name: "db", key: "password" } } },
             { name: "SETTINGS", value: '{"inner":"{\\"password\\": \\"hunter2\\"}"}' },
             { name: "HINT", value: "use-eyJhbGciOiJIUzI1NiJ9.hunter2hunter2.hunter2 or eyJ-short.words.here" },
+            { name: "PGPASS", value: "hunter2" },
+            { name: "SIGNING_KEY_BASE64", value: "hunter2" },
+            { name: "DATABASE", value: "server=db;user=me;pwd=hunter2;" },
+            { name: "GITHUB", value: "ghp_hunter2hunter2" },
+            { name: "TELL", value: "https://hooks.slack.com/services/T0/B0/hunter2" },
             { name: "COLOUR", value: "green" },
           ],
           livenessProbe: { httpGet: { port: 80, httpHeaders: [{ name: "X-Auth-Token", value: "hunter2" }] } },
@@ -246,7 +251,8 @@ test("what is secret does not leave", async () => {
     },
     { annotations: { "kubectl.kubernetes.io/last-applied-configuration": '{"password":"hunter2"}', colour: "blue" } },
   );
-  served.node.put(pod);
+  const message = 'Readiness probe failed: Get "http://10.0.0.7:80/health?api_key=hunter2&deep=1": connection refused';
+  served.node.put({ ...pod, status: { phase: "Running", conditions: [{ type: "Ready", status: "False", message }] } });
   const yaml = await served.ask("api/pods/uid-1/yaml");
   assert.equal(yaml.status, 200);
   for (const { text } of [yaml, await served.ask("api/pods/uid-1"), await served.ask("api/state")]) {
@@ -256,6 +262,7 @@ test("what is secret does not leave", async () => {
   assert.match(yaml.text, /value: green/);
   assert.match(yaml.text, /- --verbose/);
   assert.match(yaml.text, /colour: blue/);
+  assert.match((await served.ask("api/pods/uid-1")).text, /health\?api_key=<hidden>&deep=1/);
   assert.match(yaml.text, /use-<hidden> or eyJ-short\.words\.here/);
   assert.equal((await served.ask("api/pods/nobody")).status, 404);
 });
@@ -268,7 +275,12 @@ test("texts that are made to be slow to look through hold nobody up", async () =
   served.node.put(
     testPod(
       { containers: [{ ...testContainer("main"), args: [flag, "value", manyOf("token=\\")] }] },
-      { annotations: { tokens: manyOf("eyJ-"), dotted: manyOf("eyJaaaaaaaa.") } },
+      {
+        annotations: {
+          ...{ tokens: manyOf("eyJ-"), dotted: manyOf("eyJaaaaaaaa.") },
+          ...{ asked: manyOf("?token&passw"), marked: manyOf("glpat-aaaaaaaa ") },
+        },
+      },
     ),
   );
   const took = await processorTime(async () => assert.equal((await served.ask("api/pods/uid-1/yaml")).status, 200));

@@ -6,7 +6,7 @@ export const hidden = "<hidden>";
 
 const secretWords = "passw|passphrase|secret|token|credential|api[-_]?key|private[-_]?key|access[-_]?key";
 const secretName = new RegExp(
-  `${secretWords}|(?:^|[-_])(?:pass|pwd|auth|cookie|jwt|dsn)(?:$|[-_\\d])|authorization|key$|connection[-_]?string`,
+  `${secretWords}|(?:^|[-_])(?:pwd|auth|cookie|jwt|dsn|pat|salt|webhook)(?:$|[-_\\d])|pass(?:$|[-_\\d])|authorization|key(?:$|[-_\\d])|connection[-_]?string`,
   "i",
 );
 const secretAnnotation = new RegExp(`last-applied|${secretWords}`, "i");
@@ -16,7 +16,7 @@ const secretWord = new RegExp(secretWords, "i");
  * backslashes before them. Begins with a word, so that long texts cost little.
  */
 const assigned = new RegExp(
-  `((?:${secretWords})[\\w-]{0,32}(?:\\\\*["'])?\\s?[=:]\\s?\\\\*)("[^"]*"|'[^']*'|[^\\s"'&,;]+)`,
+  `((?:${secretWords}|\\bpwd\\b)[\\w-]{0,32}(?:\\\\*["'])?\\s?[=:]\\s?\\\\*)("[^"]*"|'[^']*'|[^\\s"'&,;]+)`,
   "gi",
 );
 const written = new RegExp(`(--[\\w-]{0,32}(?:${secretWords})[\\w-]{0,32} )([^\\s-]\\S*)`, "gi");
@@ -27,12 +27,23 @@ const privateKey = /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z
  */
 const mayBeWebToken = /\beyJ[\w-]*(?:\.[\w-]{8,}\.[\w-]*)?/g;
 const webToken = /^eyJ[\w-]{8,}\./;
+/** `?api_key=x`: a probe that fails says whole addresses, and so do those who pull images. */
+const askedWith = new RegExp(
+  `([?&](?:[\\w.-]{0,32}(?:${secretWords})[\\w-]{0,32}|sig|(?:x-amz-)?signature)=)[^\\s"'&#]+`,
+  "gi",
+);
+/** Of services that mark their tokens, so that such as us find them. */
+const markedToken = /\b(?:gh[oprsu]_|github_pat_|glpat-|xox[abeoprs]-|[prs]k_(?:live|test)_|npm_)[\w-]{10,}/g;
+const postedTo = /(\bhooks\.slack\.com\/services\/)[\w/]+/g;
 
 /** A text that may be shown: without what is secret by its form. */
 function shownText(text: string): string {
   return redactText(text)
     .replace(privateKey, hidden)
-    .replace(mayBeWebToken, (found) => (webToken.test(found) ? hidden : found));
+    .replace(mayBeWebToken, (found) => (webToken.test(found) ? hidden : found))
+    .replace(askedWith, `$1${hidden}`)
+    .replace(markedToken, hidden)
+    .replace(postedTo, `$1${hidden}`);
 }
 
 /** For JSON.stringify: every text that leaves for the pages. */

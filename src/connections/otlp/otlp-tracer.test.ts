@@ -73,6 +73,23 @@ test("without chance there is no trace; with a parent that is recorded there is"
   assert.equal(passed, `00-${parent.traceId}-${hex(spans[0]?.spanId)}-01`);
 });
 
+test("what a log would not say, no span says", async () => {
+  const { spans, tracer } = recording(1_000_000);
+  const address = `https://me:hunter2@example.org/${"x".repeat(2_000)}`;
+  await assert.rejects(
+    tracer.span({ name: `GET ${address}`, mayBegin: true, attributes: { address } }, async () => {
+      throw new Error(`${address}: Authorization: Bearer hunter2hunter2`);
+    }),
+  );
+  const [span] = spans;
+  const told = [span?.name, attributesOf(span)["address"], span?.status?.message].map(String);
+  for (const text of told) {
+    assert.doesNotMatch(text, /hunter2/);
+    assert.match(text, /example\.org/);
+    assert.ok(text.length <= 1024);
+  }
+});
+
 test("what a span leaves behind is no part of it: timers, loops, and the next beginning", async () => {
   const { spans, clock, tracer } = recording(1_000_000);
   const late: (string | undefined)[] = [];

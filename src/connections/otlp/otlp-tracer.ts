@@ -1,6 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
-import { type Clock, cutText, messageOf, type OpenSpan, type SpanStart, type Tracer } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  cutText,
+  messageOf,
+  type OpenSpan,
+  redactText,
+  type SpanStart,
+  type Tracer,
+} from "../../ground/base/index.ts";
 import { TraceSpan } from "./gen/trace.ts";
 import { isSampled, sampledParent, type TraceContext, traceparentOf } from "./trace-context.ts";
 
@@ -80,13 +88,13 @@ export class OtlpTracer implements Tracer {
           traceId: Buffer.from(traceId, "hex"),
           spanId: Buffer.from(context.spanId, "hex"),
           parentSpanId: Buffer.from(parent?.spanId ?? "", "hex"),
-          name: cutText(name, longestTextBytes),
+          name: told(name),
           kind: kinds[kind],
           startTimeUnixNano,
           // The wall clock may be set meanwhile; how long it took is known better.
           endTimeUnixNano: startTimeUnixNano + nanos(clock.monotonic() - from),
           attributes: [...noted].map(([key, value]) => ({ key, value: valueOfAttribute(value) })),
-          ...(failure !== undefined && { status: { code: failed, message: cutText(failure, longestTextBytes) } }),
+          ...(failure !== undefined && { status: { code: failed, message: told(failure) } }),
         }),
       );
     };
@@ -101,11 +109,16 @@ export class OtlpTracer implements Tracer {
   }
 }
 
+/** A collector is read by as many people as a log. */
+function told(text: string): string {
+  return cutText(redactText(text), longestTextBytes);
+}
+
 function nanos(ms: number): bigint {
   return BigInt(Math.max(0, Math.round(ms * 1000))) * 1000n;
 }
 
 function valueOfAttribute(value: string | number) {
-  if (typeof value === "string") return { stringValue: cutText(value, longestTextBytes) };
+  if (typeof value === "string") return { stringValue: told(value) };
   return { intValue: BigInt(Math.round(value)) };
 }

@@ -95,16 +95,21 @@ export function installPrograms(use) {
     );
   }
   say(`installing Debian packages: ${missing.join(", ")}`);
-  for (const [program, ...args] of [["apt-get", "update"], install]) {
-    const { status } = spawnSync(program, args, {
-      stdio: ["ignore", 2, 2],
-      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-    });
-    if (status !== 0)
-      throw new SetupError(`"${program} ${args.join(" ")}" failed, see above. By hand it is: ${byHand}`);
-  }
+  // A machine that was just started updates itself: its lists are locked, and new; its packages are free in a minute.
+  if (!runsWell("apt-get", ["update"]))
+    say("the lists of packages could not be renewed, see above; going on with those here");
+  const [program, ...args] = install;
+  if (!runsWell(program, ["-o", `DPkg::Lock::Timeout=${aptWaitsSeconds}`, ...args]))
+    throw new SetupError(`"${install.join(" ")}" failed, see above. By hand it is: ${byHand}`);
   const still = missingPackages(use);
   if (still.length > 0) throw new SetupError(`Still missing after the installation: ${still.join(", ")}.`);
+}
+
+const aptWaitsSeconds = 180;
+
+function runsWell(program, args) {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  return spawnSync(program, args, { stdio: ["ignore", 2, 2], env }).status === 0;
 }
 
 export function buildIfStale() {

@@ -3,7 +3,7 @@
 export const ownProcesses = [
   "src/ground/model/manifest-process.ts",
   "src/node/rollout/trial-guard-thread.ts",
-  "src/pod/volumes/apart/file-process.ts",
+  "src/pod/volumes/file-processes/file-process.ts",
 ];
 
 export const bundling = {

@@ -34,8 +34,8 @@ for (const { file, text, problem } of [
   { file: "agent/a.ts", text: 'import { h } from "../pod/helpers.ts";', problem: /may not import from pod/ },
   {
     file: "pod/volumes/kinds/a.ts",
-    text: 'import { e } from "../engine/places.ts";',
-    problem: /may not import from pod\/volumes\/engine/,
+    text: 'import { e } from "../manager/places.ts";',
+    problem: /may not import from pod\/volumes\/manager/,
   },
   {
     file: "connections/kube/transport/a.ts",
@@ -66,7 +66,7 @@ for (const { file, text } of [
   { file: "main.ts", text: 'import { run } from "./agent/index.ts";' },
   { file: "beside/cli/a.ts", text: 'import type { CriClient } from "../../connections/cri/index.ts";' },
   { file: "beside/cli/a.ts", text: 'const { CriClient } = await import("../../connections/cri/index.ts");' },
-  { file: "pod/volumes/engine/a.ts", text: 'import { k } from "../kinds/kind.ts";' },
+  { file: "pod/volumes/manager/a.ts", text: 'import { k } from "../kinds/kind.ts";' },
   { file: "connections/kube/client.ts", text: 'import { c } from "./access/index.ts";' },
   { file: "connections/kube/access/a.ts", text: 'import { c } from "./credentials.ts";' },
 ]) {

@@ -70,7 +70,6 @@ export const hazards = [
     instead: "it also knows `constructor` and `__proto__`, which anybody may send; use table of ground/base/",
     allowed: {
       "ground/config/defaults.ts": "is copied, never asked",
-      "pod/resources/fake-cgroup2.ts": "of tests",
     },
   },
   {

@@ -9,8 +9,8 @@ import { type NodeApiPorts, startWatchdog, watchLog } from "../node/server/index
 import type { AgentParts } from "./build-agent.ts";
 import { openPodResources } from "./build-pod-resources.ts";
 import type { AgentInputs } from "./inputs.ts";
-import { applyLive, checksOf, configApi } from "./running-turn.ts";
-import { keepSystemCgroups } from "./system-cgroups.ts";
+import { keepSystemCgroups } from "./keep-system-cgroups.ts";
+import { applyLive, checksOf, configApi } from "./rollout-ports.ts";
 
 /** One step of the start; the order matters, since an error at one hides what comes after. */
 export interface Stage {

@@ -6,8 +6,8 @@ import { readVersion, runTurns } from "../node/rollout/index.ts";
 import type { OtherFigures } from "../node/server/index.ts";
 import { openRollout, type Rollout } from "./build-rollout.ts";
 import type { AgentInputs, Host } from "./inputs.ts";
+import { runTurn } from "./run-turn.ts";
 import { systemHost } from "./system-host.ts";
-import { runTurn } from "./turn.ts";
 
 /** The process as the daemon needs it. */
 export interface DaemonProcess {

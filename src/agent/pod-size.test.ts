@@ -2,12 +2,12 @@
 // not take longer the more there are: all of it is done on the event loop, and every other pod waits meanwhile.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContext } from "../../test/support/example-context.ts";
 import { observedPod, testContainer, testObserved, testPod } from "../../test/support/pods.ts";
 import { ProbingAgent } from "../../test/support/probing-agent.ts";
 import { containerHash } from "../ground/model/index.ts";
 import { sandboxConfig } from "../pod/runtime/index.ts";
 import { anywhere } from "../pod/runtime/mapping/context.ts";
-import { exampleContext } from "../pod/runtime/mapping/example-context.ts";
 import { containerResources } from "../pod/runtime/mapping/resources.ts";
 import { computePodStatus } from "../pod/status/index.ts";
 

@@ -5,10 +5,10 @@ import { after, before, describe } from "node:test";
 import type { HintPorts, ImageService, RuntimeService } from "../../src/connections/cri/index.ts";
 import { containerContract } from "./containers.ts";
 import { execContract } from "./exec.ts";
-import { hintContract } from "./hints.ts";
 import { imageContract } from "./images.ts";
 import { logContract } from "./logs.ts";
 import { Pods } from "./pods.ts";
+import { hintContract } from "./runtime-events.ts";
 import { sandboxContract } from "./sandboxes.ts";
 import { stopContract } from "./stopping.ts";
 

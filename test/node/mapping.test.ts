@@ -27,8 +27,8 @@ import {
   translateContainer,
   translateSandbox,
 } from "../../src/pod/runtime/index.ts";
-import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
 import { startContainerd, type TestContainerd } from "../support/containerd.ts";
+import { exampleContext } from "../support/example-context.ts";
 import { until } from "../support/until.ts";
 
 const signal = new AbortController().signal;

@@ -93,7 +93,7 @@ export const plantedFaults = {
     finds: /is still staged/,
     patches: [
       {
-        file: "src/pod/volumes/engine/release.ts",
+        file: "src/pod/volumes/manager/release.ts",
         find: "for (const kind of kinds) await kind.released?.(uid, signal);",
         replace: "",
       },
@@ -142,7 +142,7 @@ export const plantedFaults = {
     finds: /was Succeeded and is Running|was Failed and is/,
     patches: [
       {
-        file: "src/pod/workers/worker.ts",
+        file: "src/pod/workers/pod-worker.ts",
         find: "isTerminalPhase(shown.phase) && !isTerminalPhase(saved.phase) ? shown : saved;",
         replace: "shown === saved ? shown : saved;",
       },

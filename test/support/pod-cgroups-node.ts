@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { silentLogger } from "../../src/ground/base/index.ts";
 import type { CgroupNaming, IdentifiedPod, ResourceRequirements } from "../../src/ground/model/index.ts";
 import { CgroupTree } from "../../src/pod/resources/cgroup-tree.ts";
-import { FakeCgroup2 } from "../../src/pod/resources/fake-cgroup2.ts";
 import type { PodValueSettings } from "../../src/pod/resources/pod-cgroup-limits.ts";
 import { PodCgroups } from "../../src/pod/resources/pod-cgroups.ts";
+import { FakeCgroup2 } from "./fake-cgroup2.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export const mountPoint = "/sys/fs/cgroup";

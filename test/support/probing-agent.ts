@@ -11,9 +11,9 @@ import type {
 } from "../../src/ground/model/index.ts";
 import type { ProbeOutcome } from "../../src/pod/probes/outcome.ts";
 import type { ProbeKind, ProbeMeasurement, ProbeResult, ProbeStore, SavedResult } from "../../src/pod/probes/ports.ts";
+import type { SeenContainer } from "../../src/pod/probes/probe-worker.ts";
 import { Probes } from "../../src/pod/probes/probes.ts";
 import type { ProbeTarget } from "../../src/pod/probes/target.ts";
-import type { SeenContainer } from "../../src/pod/probes/worker.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 
 /** A store as the file store behaves, without files. */

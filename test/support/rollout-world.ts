@@ -2,7 +2,7 @@ import { isAbort, silentLogger } from "../../src/ground/base/index.ts";
 import { parseFile } from "../../src/ground/config/files/parse-file.ts";
 import type { AgentConfig, ConfigIo } from "../../src/ground/config/index.ts";
 import { decodeYaml } from "../../src/ground/model/index.ts";
-import { ConfigKeeper } from "../../src/node/rollout/keeper.ts";
+import { ConfigKeeper } from "../../src/node/rollout/config-keeper.ts";
 import { readOldNotes } from "../../src/node/rollout/old-layout.ts";
 import { RolloutRefusal, type Turn } from "../../src/node/rollout/ports.ts";
 import { RolloutStore, type StoreDisk } from "../../src/node/rollout/store.ts";

@@ -24,10 +24,10 @@ import { Figures } from "../../src/node/server/index.ts";
 import { Admission, type AdmissionHandler } from "../../src/pod/registry/index.ts";
 import { StartError } from "../../src/pod/runtime/index.ts";
 import { noDeviceGrants } from "../../src/pod/runtime/mapping/context.ts";
-import { exampleContext } from "../../src/pod/runtime/mapping/example-context.ts";
 import { PodMux } from "../../src/pod/sources/index.ts";
 import { PodVolumes, VolumeFiles, type VolumeKind } from "../../src/pod/volumes/index.ts";
 import { Rush, StartSlots } from "../../src/pod/workers/index.ts";
+import { exampleContext } from "./example-context.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 
 export interface TestEngineOptions {

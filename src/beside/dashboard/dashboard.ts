@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { messageOf, type TaskScope } from "../../ground/base/index.ts";
+import { takesPacked } from "./door/accepts-gzip.ts";
 import { Assets, pageName } from "./door/assets.ts";
 import { neverKept, safetyHeaders } from "./door/headers.ts";
 import { crossSite, foreignness } from "./door/same-site.ts";
 import type { Sessions } from "./door/sessions.ts";
-import { takesPacked } from "./door/takes-packed.ts";
 import { Live } from "./live/live.ts";
 import { packedInto } from "./live/packed.ts";
 import { LogStreams } from "./logs/log-streams.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, messageOf, savePrivateFile } from "../../ground/base/index.ts";
 import { CertificateAuthority } from "./auth/certificates.ts";
-import { TokenSigner } from "./auth/tokens.ts";
+import { TokenSigner } from "./auth/token-signer.ts";
 
 /** What makes the server the same one after a restart: clients keep trusting it, and it them. */
 export interface ServerIdentity {

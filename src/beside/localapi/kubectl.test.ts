@@ -3,9 +3,9 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { FakeKubelet } from "../../../test/support/fake-kubelet.ts";
 import { Kubectl, withoutKubectl } from "../../../test/support/kubectl.ts";
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
-import { FakeKubelet } from "./fake-kubelet.ts";
 import { type LocalApi, startLocalApi } from "./start.ts";
 
 const manifest = (labels: string): string => `

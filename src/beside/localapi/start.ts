@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import { Authenticator } from "./auth/authenticate.ts";
 import { Authorizer, type Grant } from "./auth/authorize.ts";
-import { TokenSigner } from "./auth/tokens.ts";
+import { TokenSigner } from "./auth/token-signer.ts";
 import { announceApi, bootstrap } from "./bootstrap.ts";
 import { runBinder } from "./controllers/binder.ts";
 import { runEventExpiry } from "./controllers/events.ts";

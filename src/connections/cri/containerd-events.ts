@@ -12,7 +12,7 @@ import {
   TaskResumed,
   TaskStart,
 } from "./gen/containerd/payloads.ts";
-import type { ContainerHint } from "./hint.ts";
+import type { ContainerHint } from "./runtime-event.ts";
 
 /** The namespace containerd's CRI plugin keeps its containers in. */
 export const criNamespace = "k8s.io";

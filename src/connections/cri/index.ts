@@ -1,7 +1,6 @@
 // The connection to the container runtime: CRI messages, the two services as typed interfaces, and a gRPC client for them.
 export type { CallReport } from "./call-log.ts";
 export { CriClient } from "./client.ts";
-export { ContainerHints, type HintPorts } from "./container-hints.ts";
 export { type CriCode, CriError, criCodeOf } from "./errors.ts";
 export {
   type Capability,
@@ -58,11 +57,12 @@ export {
   type UserNamespace,
 } from "./gen/index.ts";
 export { UnsupportedRuntimeError } from "./handshake.ts";
-export type { ContainerHint } from "./hint.ts";
 export type { RuntimeIdentity } from "./identity.ts";
 export type { ImageContent, Ingest, ManifestLayers } from "./image-content.ts";
 export { liveLayers, type MeasureLayer } from "./live-layers.ts";
 export { type CriOperation, deadlineMs } from "./operations.ts";
+export type { ContainerHint } from "./runtime-event.ts";
+export { ContainerHints, type HintPorts } from "./runtime-events.ts";
 export {
   criConnection,
   type RuntimeConnection,

@@ -13,7 +13,7 @@ import { KubeClients, parseKubeconfig, resources } from "../../connections/kube/
 import { silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { Node } from "../../ground/model/index.ts";
 import { CsiNodeKeeper } from "./csi-node/csi-node-keeper.ts";
-import { NodeKeeper } from "./keeper.ts";
+import { NodeKeeper } from "./node-keeper.ts";
 import { OwnNode } from "./own-node.ts";
 import type { CloudFacts } from "./ports.ts";
 import type { NodeSettings } from "./settings.ts";

@@ -1,8 +1,8 @@
 // The Node object: registration, status with its conditions, lease, and what belongs to it.
 
 export { CsiNodeKeeper } from "./csi-node/csi-node-keeper.ts";
-export { NodeKeeper } from "./keeper.ts";
 export { KnownNode, type NodeKnowledge } from "./known-node.ts";
+export { NodeKeeper } from "./node-keeper.ts";
 export { OwnNode } from "./own-node.ts";
 export type { NetworkFacts, NodeConfigFacts, NodeFacts, RuntimeFacts } from "./ports.ts";
 export { newNode } from "./registration/node-object.ts";

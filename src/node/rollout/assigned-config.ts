@@ -1,7 +1,7 @@
 import { type Clock, explain, isAbort, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
 import type { ConfigMap, Node } from "../../ground/model/index.ts";
+import type { ConfigKeeper } from "./config-keeper.ts";
 import { ConfigMapFiles, configMapVersion, hasFileNames } from "./config-map-files.ts";
-import type { ConfigKeeper } from "./keeper.ts";
 import type { AssignedVersion } from "./state.ts";
 import type { StoreDisk } from "./store.ts";
 import type { ConfigMapSource, ConfigVersion } from "./version.ts";

@@ -15,11 +15,11 @@ import {
   configDifferences,
   effectOfAll,
 } from "../../ground/config/index.ts";
-import { RolloutBook } from "./book.ts";
 import * as decide from "./decide.ts";
 import { VersionLoader } from "./loader.ts";
 import type { OldNotes } from "./old-layout.ts";
 import { RolloutRefusal } from "./ports.ts";
+import { RolloutBook } from "./rollout-record.ts";
 import { type LoadedVersion, RunningConfig } from "./running.ts";
 import type { AssignedVersion, RefusalKind, RolloutState } from "./state.ts";
 import type { RolloutStore } from "./store.ts";

@@ -1,7 +1,7 @@
 // Which configuration the agent runs with: noted on disk, tried, kept when it works, taken back by itself when it does not.
 export { AssignedConfig, type ConfigApi, configMapRefOf, warnOfIdleSource } from "./assigned-config.ts";
+export { ConfigKeeper } from "./config-keeper.ts";
 export { guardedIo, refuseShared } from "./guarded-io.ts";
-export { ConfigKeeper } from "./keeper.ts";
 export { nodeConfigReport } from "./node-report.ts";
 export { keepOldMeta, readOldNotes } from "./old-layout.ts";
 export type { RolloutReport, Turn } from "./ports.ts";

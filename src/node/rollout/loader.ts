@@ -1,5 +1,5 @@
 import type { ConfigIo, InvalidConfig } from "../../ground/config/index.ts";
-import type { RolloutBook } from "./book.ts";
+import type { RolloutBook } from "./rollout-record.ts";
 import type { LoadedVersion } from "./running.ts";
 import { loadVersion, type VersionId } from "./version.ts";
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { type Clock, type Logger, messageOf, onAbort, Pause } from "../../ground/base/index.ts";
 import { decodeYaml } from "../../ground/model/index.ts";
+import type { ConfigKeeper } from "./config-keeper.ts";
 import { ConfigMapFiles } from "./config-map-files.ts";
-import type { ConfigKeeper } from "./keeper.ts";
 import type { RolloutReport } from "./ports.ts";
 import type { StoreDisk } from "./store.ts";
 import { type ConfigMapSource, type ConfigVersion, describeSource, type VersionSource } from "./version.ts";

@@ -1,6 +1,6 @@
-import type { RolloutBook } from "./book.ts";
 import { dueVersion, refusalOf } from "./decide.ts";
 import type { ReportedVersion, RolloutReport } from "./ports.ts";
+import type { RolloutBook } from "./rollout-record.ts";
 import type { VersionId } from "./version.ts";
 
 interface Present {

@@ -1,6 +1,6 @@
 import { type Clock, Pause } from "../../ground/base/index.ts";
+import type { ConfigKeeper } from "./config-keeper.ts";
 import { canRollBack, judge, patienceOf } from "./decide.ts";
-import type { ConfigKeeper } from "./keeper.ts";
 import type { TrialGuard } from "./trial-guard.ts";
 
 const lookEveryMs = 1_000;

@@ -1,6 +1,6 @@
 import type { InvalidConfig } from "../../ground/config/index.ts";
 import type { TurnStart } from "./beginning.ts";
-import type { ConfigKeeper } from "./keeper.ts";
+import type { ConfigKeeper } from "./config-keeper.ts";
 import type { ReadVersion } from "./version.ts";
 
 export type TurnOutcome =

@@ -4,11 +4,11 @@ import { loadedPart } from "../../ground/base/index.ts";
 export { kubeReviews } from "./auth/kube-reviews.ts";
 export { noReviews, type Reviews } from "./auth/reviews.ts";
 export { type DiskSample, DiskSamples } from "./disk-samples.ts";
-export { Figures, type OtherFigures } from "./figures.ts";
 export { HealthRegistry } from "./health.ts";
 export { watchApi, watchDisk, watchEventLoop, watchLog } from "./health-checks.ts";
 export { describeHealth, HealthzServer } from "./healthz.ts";
 export { LocalSocketServer } from "./local-socket.ts";
+export { Figures, type OtherFigures } from "./metric-registries.ts";
 export { type PodResourcesPorts, servePodResources } from "./pod-resources/index.ts";
 export type {
   DashboardPages,

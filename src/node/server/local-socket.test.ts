@@ -14,7 +14,7 @@ import { FakeRuntime } from "../../beside/hollow/index.ts";
 import { type LedgerView, silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { Pod, PodUid, PodViewChange } from "../../ground/model/index.ts";
 import { type Examined, HealthRegistry, LocalSocketServer, type LocalViews } from "./index.ts";
-import { findPod } from "./pod-views.ts";
+import { findPod } from "./pod-list.ts";
 import { WaitingChanges } from "./pod-watch.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-local-"));

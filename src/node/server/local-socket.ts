@@ -4,14 +4,14 @@ import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, loadedPart, never, onAbort, withDeadline } from "../../ground/base/index.ts";
 import type { Dispatcher } from "./api/dispatch.ts";
-import { takeExamined } from "./examined.ts";
+import { takeExamined } from "./doctor-summary.ts";
 import type { HealthRegistry } from "./health.ts";
 import { healthzHandler } from "./healthz.ts";
 import { getOnly, type Handler, httpServer, listen, sendJson, sendText, serve } from "./http.ts";
 import type { LocalPodPorts } from "./local-pods.ts";
 import { manifestPlanRoute } from "./manifest-plan-route.ts";
 import { answerPlan } from "./plan-answer.ts";
-import { findPod, type PodLookup, podList } from "./pod-views.ts";
+import { findPod, type PodLookup, podList } from "./pod-list.ts";
 import { streamPods } from "./pod-watch.ts";
 import type {
   DryRun,

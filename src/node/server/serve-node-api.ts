@@ -12,9 +12,9 @@ import { AccessAuthorizer } from "./auth/access-authorizer.ts";
 import { Gatekeeper } from "./auth/gatekeeper.ts";
 import { PatientReviews, type Reviews } from "./auth/reviews.ts";
 import { TokenAuthenticator } from "./auth/token-authenticator.ts";
-import type { Figures } from "./figures.ts";
 import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
+import type { Figures } from "./metric-registries.ts";
 import { metricMounts } from "./metrics/metric-mounts.ts";
 import type {
   DashboardPages,

@@ -10,9 +10,9 @@ import {
 import type { ProbeAttempt } from "./history.ts";
 import { type ProbeKind, type ProbeResult, type ProbeStore, probeKinds, type SavedResult } from "./ports.ts";
 import { initialResult, type ProbePlan, planOf } from "./probe-spec.ts";
+import { ProbeWorker, type ProbeWorkerPorts, type SeenContainer } from "./probe-worker.ts";
 import { ProbeReporter, type ReporterPorts } from "./reporter.ts";
 import type { RunProbe } from "./run-probe.ts";
-import { ProbeWorker, type ProbeWorkerPorts, type SeenContainer } from "./worker.ts";
 
 export interface ProbesPorts extends ReporterPorts {
   readonly clock: Clock;

@@ -9,7 +9,7 @@ import {
 } from "../../ground/model/index.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeKind, ProbeMeasurement, ProbeResult } from "./ports.ts";
-import type { FinishedAttempt, ProbeSubject } from "./worker.ts";
+import type { FinishedAttempt, ProbeSubject } from "./probe-worker.ts";
 
 export interface ReporterPorts {
   readonly log: Logger;

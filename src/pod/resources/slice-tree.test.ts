@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FakeCgroup2 } from "../../../test/support/fake-cgroup2.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { FakeSystemd, type FakeSystemdCgroups } from "../../../test/support/fake-systemd.ts";
 import { SystemdManager } from "../../connections/host/systemd/manager.ts";
 import { silentLogger } from "../../ground/base/index.ts";
 import type { CgroupNaming, IdentifiedPod, PodUid, ResourceRequirements } from "../../ground/model/index.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
-import { FakeCgroup2 } from "./fake-cgroup2.ts";
 import type { PodValueSettings } from "./pod-cgroup-limits.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 import { SliceTree } from "./slice-tree.ts";

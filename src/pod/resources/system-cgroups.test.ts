@@ -5,12 +5,12 @@ import { once } from "node:events";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FakeCgroup2 } from "../../../test/support/fake-cgroup2.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type CgroupLayout, readCgroupLayout } from "../../connections/host/index.ts";
 import { silentLogger, systemClock } from "../../ground/base/index.ts";
 import { kernelCgroupFiles } from "./cgroup-files.ts";
 import { CgroupTree } from "./cgroup-tree.ts";
-import { FakeCgroup2 } from "./fake-cgroup2.ts";
 import { type HostProcesses, hostProcesses, type SystemCgroupSettings, SystemCgroups } from "./system-cgroups.ts";
 
 const mountPoint = "/sys/fs/cgroup";

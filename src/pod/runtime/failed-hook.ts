@@ -1,7 +1,7 @@
 import { ownGraceSeconds, uidOf } from "../../ground/model/index.ts";
-import type { ContainerKiller } from "./graceful-stop.ts";
+import type { ContainerKiller } from "./container-killer.ts";
+import type { StarterPorts } from "./container-starter.ts";
 import type { PodObserver } from "./observer.ts";
-import type { StarterPorts } from "./starter.ts";
 
 /** A container whose postStart hook has failed is stopped, with the grace that its pod has. */
 export function killAfterFailedHook(

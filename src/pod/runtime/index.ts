@@ -1,11 +1,17 @@
 // Sandboxes and containers: how they are described to the runtime, and what is observed of them.
 
 export { ContainerGc } from "./container-gc.ts";
+export { ContainerKiller } from "./container-killer.ts";
 export { ContainerRemoval } from "./container-removal.ts";
+export {
+  ContainerStarter,
+  type StartContainerRequest,
+  type StarterPorts,
+  type StartReport,
+} from "./container-starter.ts";
 export { execThrough } from "./exec-sync.ts";
 export { killAfterFailedHook } from "./failed-hook.ts";
-export { ContainerKiller } from "./graceful-stop.ts";
-export { followHints } from "./hint-feed.ts";
+export { followHints } from "./follow-runtime-events.ts";
 export { hostDnsReader } from "./host-dns.ts";
 export { knownServices } from "./known-services.ts";
 export { LifecycleHooks } from "./lifecycle-hooks.ts";
@@ -46,7 +52,6 @@ export { runtimeHandlers } from "./runtime-handlers.ts";
 export { RuntimeStatus } from "./runtime-health.ts";
 export { type StartContextPorts, StartContexts } from "./start-contexts.ts";
 export { StartError } from "./start-error.ts";
-export { ContainerStarter, type StartContainerRequest, type StarterPorts, type StartReport } from "./starter.ts";
 export { translateContainer, translateSandbox } from "./translate.ts";
 export { ContainerUpdates } from "./update-container.ts";
 export { defaultUserIdPool, UserIds } from "./user-ids.ts";

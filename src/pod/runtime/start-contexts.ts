@@ -7,6 +7,7 @@ import {
   type PodUid,
   uidOf,
 } from "../../ground/model/index.ts";
+import type { StarterPorts } from "./container-starter.ts";
 import type {
   ContainerContext,
   CpuAndMemoryPlacement,
@@ -15,7 +16,6 @@ import type {
   NodeContext,
   SandboxContext,
 } from "./mapping/index.ts";
-import type { StarterPorts } from "./starter.ts";
 
 export interface StartContextPorts {
   readonly node: NodeContext;

@@ -3,7 +3,7 @@ import { type IdentifiedPod, type PodUid, uidOf } from "../../ground/model/index
 import { isSameWish, type OfflineFile } from "./offline-file.ts";
 import { offlineHolds } from "./offline-rules.ts";
 import type { PodMux } from "./pod-mux.ts";
-import type { SourceChange } from "./pods-of-source.ts";
+import type { SourceChange } from "./source-diff.ts";
 import type { StartedPod } from "./started-pod.ts";
 
 /** How long the API may take to say which pods it wants before the last known ones are looked at. */

@@ -26,7 +26,7 @@ import {
 import type { ForeseenCgroup, PlacementTrial } from "../resources/index.ts";
 import { type CpuAndMemoryPlacement, containerResources, type NodeContext } from "../runtime/index.ts";
 import type { ForeseenVolume } from "../volumes/index.ts";
-import { type FilledField, filledFields } from "./filled-in.ts";
+import { type FilledField, filledFields } from "./filled-fields.ts";
 import type { ForeseenManifest } from "./foreseen-manifest.ts";
 
 /** What would happen with a pod manifest on this node now, for people and programs; fields are only ever added. */

@@ -11,7 +11,7 @@ import {
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
-import { type Merge, PodsOfSource, type SourceChange } from "./pods-of-source.ts";
+import { type Merge, PodsOfSource, type SourceChange } from "./source-diff.ts";
 
 const notificationBuffer = 50;
 

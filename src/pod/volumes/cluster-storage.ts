@@ -9,7 +9,7 @@ import type {
 import type { ResizeReport } from "./attaching/growth.ts";
 import { attachmentIn } from "./attaching/volumes-in-use.ts";
 import type { CsiCluster } from "./csi/ports.ts";
-import type { Claims } from "./engine/claims.ts";
+import type { Claims } from "./manager/claims.ts";
 
 export interface CsiClusterParts {
   readonly client: Pick<KubeClient, "get" | "patch">;

@@ -1,12 +1,12 @@
 import { type RunTool, ScsiDisks, WalkTurns } from "../../connections/host/index.ts";
 import type { Secret } from "../../ground/model/index.ts";
-import type { VolumeFiles } from "./apart/volume-files.ts";
 import type { GrowthReports } from "./attaching/growth.ts";
 import type { VolumesInUse } from "./attaching/volumes-in-use.ts";
 import { DiskVolumes } from "./disks/disk-kind.ts";
 import { boundedTools } from "./disks/disk-tools.ts";
 import { Fc } from "./disks/fc.ts";
 import { Iscsi } from "./disks/iscsi.ts";
+import type { VolumeFiles } from "./file-processes/volume-files.ts";
 import { FlexDrivers } from "./flex/drivers.ts";
 import { FlexCalls } from "./flex/flex-calls.ts";
 import { FlexVolumes } from "./flex/flex-kind.ts";

@@ -1,6 +1,6 @@
 import { graceSecondsOf, type IdentifiedPod, type PodStatus } from "../../ground/model/index.ts";
+import { move, type PodWorker, type SyncOutcome } from "./pod-worker.ts";
 import type { WorkerPorts } from "./ports.ts";
-import { move, type PodWorker, type SyncOutcome } from "./worker.ts";
 
 /** When a pod with activeDeadlineSeconds has had its time. */
 export function activeDeadline(pod: IdentifiedPod, status: PodStatus | undefined): number | undefined {

@@ -22,11 +22,11 @@ import { backoffMessage, newestEnded } from "./crash-backoff.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { PodPlan } from "./plan.ts";
 import { noResize, resizesAnything } from "./plan-resize.ts";
+import type { PodWorker } from "./pod-worker.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { keepDecision } from "./publish-status.ts";
 import { noteReplaced } from "./replaced.ts";
 import { resizePod } from "./resize-order.ts";
-import type { PodWorker } from "./worker.ts";
 
 /** What a runtime, a registry or a hook complains of ends in status, checkpoint and ledger: enough to read, no more. */
 const longestMessageBytes = 4 * 1024;

@@ -23,10 +23,6 @@ import type { PendingResize } from "../status/index.ts";
 import { VolumeError } from "../volumes/index.ts";
 import { errorBackoffMs } from "./error-backoff.ts";
 import type { EndingState, Finished, PodState, TerminateRequest } from "./pod-state.ts";
-import type { SyncOperation, WorkerPorts } from "./ports.ts";
-import { StartSlots } from "./start-slots.ts";
-import { syncTerminated, syncTerminating } from "./sync-ending.ts";
-import { type RunningTools, syncRunning } from "./sync-running.ts";
 import {
   cancelTimers,
   move,
@@ -35,7 +31,11 @@ import {
   type PodWorker,
   type SyncOutcome,
   type Worker,
-} from "./worker.ts";
+} from "./pod-worker.ts";
+import type { SyncOperation, WorkerPorts } from "./ports.ts";
+import { StartSlots } from "./start-slots.ts";
+import { syncTerminated, syncTerminating } from "./sync-ending.ts";
+import { type RunningTools, syncRunning } from "./sync-running.ts";
 import type { WorkerTable } from "./worker-table.ts";
 
 /**

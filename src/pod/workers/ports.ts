@@ -18,7 +18,7 @@ import type {
 import type { ProbeKind, ProbeResult } from "../probes/index.ts";
 import type { StartContainerRequest } from "../runtime/index.ts";
 import type { PendingResize, StatusInput, StatusNode } from "../status/index.ts";
-import type { Rush } from "./rush.ts";
+import type { Rush } from "./pod-churn.ts";
 import type { WorkerTable } from "./worker-table.ts";
 
 /** What a pod's worker needs of the rest of the agent. */

@@ -15,8 +15,8 @@ import {
   withForeignConditions,
 } from "../status/index.ts";
 import { planSandbox } from "./plan-sandbox.ts";
+import type { PodWorker } from "./pod-worker.ts";
 import type { PodCheckpoint, WorkerPorts } from "./ports.ts";
-import type { PodWorker } from "./worker.ts";
 
 /** "starting": as wanted, but containers are being started right now, so nothing has ended for good. */
 export type Teardown = "wanted" | "starting" | "stopped" | "final";

@@ -6,7 +6,7 @@ import {
   restartPolicyOf,
 } from "../../ground/model/index.ts";
 import type { PodPlan } from "./plan.ts";
-import type { PodWorker } from "./worker.ts";
+import type { PodWorker } from "./pod-worker.ts";
 
 /**
  * Notes which containers are killed so that others take their place, where the restart policy would not bring those: one

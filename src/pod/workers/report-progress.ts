@@ -1,8 +1,8 @@
 import { isAbort } from "../../ground/base/index.ts";
 import type { IdentifiedPod, ObservedPod } from "../../ground/model/index.ts";
+import type { PodWorker } from "./pod-worker.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { publishStatus } from "./publish-status.ts";
-import type { PodWorker } from "./worker.ts";
 
 /** How soon users see what has become of the containers that are up while others are still being started. */
 const progressMs = 2_000;

@@ -1,9 +1,9 @@
 import { messageOf, type Timer } from "../../ground/base/index.ts";
 import type { IdentifiedPod, ObservedPod } from "../../ground/model/index.ts";
 import { killDeadlineOf, type Terminating } from "./pod-state.ts";
+import { move, type PodWorker, type SyncOutcome, type Worker } from "./pod-worker.ts";
 import type { KillerPort, WorkerPorts } from "./ports.ts";
 import { keepDecision, publishEnd, publishStatus } from "./publish-status.ts";
-import { move, type PodWorker, type SyncOutcome, type Worker } from "./worker.ts";
 
 /** A pod that eats 100 MiB a second has not eaten much more by then. */
 const longestKeepMs = 250;

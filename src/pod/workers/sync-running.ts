@@ -5,12 +5,12 @@ import { errorBackoffMs } from "./error-backoff.ts";
 import { type PodPlan, planPod } from "./plan.ts";
 import { noResize, resizesAnything } from "./plan-resize.ts";
 import type { Running } from "./pod-state.ts";
+import { move, type PodWorker, type SyncOutcome } from "./pod-worker.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { type BegunStatus, beginStatus, publishStatus } from "./publish-status.ts";
 import { forgetSpared } from "./replaced.ts";
 import { observe, whileReporting } from "./report-progress.ts";
 import type { StartSlots } from "./start-slots.ts";
-import { move, type PodWorker, type SyncOutcome } from "./worker.ts";
 
 const networkRetryMs = 1_000;
 const nameRetryMs = 1_000;

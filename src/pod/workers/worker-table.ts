@@ -1,6 +1,6 @@
 import { type IdentifiedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
 import type { PodState } from "./pod-state.ts";
-import type { Worker } from "./worker.ts";
+import type { Worker } from "./pod-worker.ts";
 
 /**
  * The workers by the uid of their pods. Only `PodWorkers` changes it; parts that are made before it read here which pods

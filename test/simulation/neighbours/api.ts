@@ -2,7 +2,7 @@ import { createECDH, createPrivateKey } from "node:crypto";
 import { Readable } from "node:stream";
 import { Authenticator } from "../../../src/beside/localapi/auth/authenticate.ts";
 import { Authorizer } from "../../../src/beside/localapi/auth/authorize.ts";
-import { TokenSigner } from "../../../src/beside/localapi/auth/tokens.ts";
+import { TokenSigner } from "../../../src/beside/localapi/auth/token-signer.ts";
 import { announceApi, bootstrap } from "../../../src/beside/localapi/bootstrap.ts";
 import { runGarbageCollection } from "../../../src/beside/localapi/controllers/garbage.ts";
 import { runNamespaces, serverOptions } from "../../../src/beside/localapi/controllers/namespaces.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { ifThere, table } from "../../../ground/base/index.ts";
+import { takesPacked } from "./accepts-gzip.ts";
 import { keptForGood, neverKept, safetyHeaders } from "./headers.ts";
-import { takesPacked } from "./takes-packed.ts";
 
 const types = table({
   html: "text/html; charset=utf-8",

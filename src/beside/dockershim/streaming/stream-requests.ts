@@ -1,6 +1,6 @@
 import { CriError } from "../../../connections/cri/index.ts";
 import type { Clock } from "../../../ground/base/index.ts";
-import { Tokens } from "./tokens.ts";
+import { Tokens } from "./one-time-tokens.ts";
 
 export interface CommandStreamsAsked {
   readonly containerId: string;

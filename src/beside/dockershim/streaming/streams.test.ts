@@ -9,10 +9,10 @@ import { until } from "../../../../test/support/until.ts";
 import { ChannelSocket } from "../../../../test/support/websocket.ts";
 import { silentLogger, systemClock } from "../../../ground/base/index.ts";
 import type { ShimContext } from "../service/context.ts";
+import { Tokens } from "./one-time-tokens.ts";
 import { splice } from "./pod-port.ts";
 import { plainStatusOf, sizesIn, statusOf } from "./remote-command.ts";
 import { chooseProtocol, StreamServer } from "./stream-server.ts";
-import { Tokens } from "./tokens.ts";
 import { encodeFrame, parseFrame } from "./web-socket.ts";
 
 test("a token is good once, and for a minute; there are never more than a thousand", async () => {

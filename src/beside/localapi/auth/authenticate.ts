@@ -4,7 +4,7 @@ import { keyOf } from "../object.ts";
 import type { User } from "../rest/world.ts";
 import { StatusError } from "../status-error.ts";
 import type { Store } from "../store/store.ts";
-import type { ObjectIdentity, TokenClaims, TokenSigner } from "./tokens.ts";
+import type { ObjectIdentity, TokenClaims, TokenSigner } from "./token-signer.ts";
 
 /** What a connection and a request say about who is calling. */
 export interface ShownCredentials {

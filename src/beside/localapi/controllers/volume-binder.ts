@@ -5,7 +5,7 @@ import type { World } from "../rest/world.ts";
 
 /**
  * Binds claims to the volumes that they name, or that name them, and lets a volume go with its claim. It chooses and
- * makes none: whoever stores a claim without a volume is told so (`rest/unmet.ts`).
+ * makes none: whoever stores a claim without a volume is told so (`rest/kind-fates.ts`).
  */
 export function runVolumeBinder(world: World): () => void {
   const stops = [

@@ -1,4 +1,4 @@
-import type { TokenSigner } from "../auth/tokens.ts";
+import type { TokenSigner } from "../auth/token-signer.ts";
 import { discover } from "../discovery/discovery.ts";
 import { openApi } from "../openapi/openapi.ts";
 import type { ApiRequest } from "./api.ts";

@@ -2,7 +2,7 @@
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Authorizer } from "../auth/authorize.ts";
 import type { KeyPair } from "../auth/certificates.ts";
-import type { TokenSigner } from "../auth/tokens.ts";
+import type { TokenSigner } from "../auth/token-signer.ts";
 import { type SpecialHandler, specialKey } from "../http/api.ts";
 import { scalableKinds } from "../kinds/index.ts";
 import { nodeMetrics, podMetrics } from "../metrics/metrics-api.ts";

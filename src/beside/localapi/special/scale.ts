@@ -4,8 +4,8 @@ import { json, type Reply } from "../http/reply.ts";
 import { isObject, type JsonObject, objectAt } from "../json.ts";
 import type { Kind } from "../kinds/index.ts";
 import { type ApiObject, keyOf } from "../object.ts";
+import { unmetExpectations } from "../rest/kind-fates.ts";
 import { patchObject, patchTypeOf } from "../rest/patch.ts";
-import { unmetExpectations } from "../rest/unmet.ts";
 import { writeUpdate } from "../rest/update.ts";
 import { methodNotAllowed, notFound } from "../status-error.ts";
 

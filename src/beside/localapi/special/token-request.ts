@@ -2,7 +2,7 @@ import { table } from "../../../ground/base/index.ts";
 import type { Pod } from "../../../ground/model/index.ts";
 import { apiTime, ProblemList } from "../../../ground/model/index.ts";
 import { nodeOf } from "../admission/node-restriction.ts";
-import type { ObjectIdentity, TokenSigner } from "../auth/tokens.ts";
+import type { ObjectIdentity, TokenSigner } from "../auth/token-signer.ts";
 import type { SpecialCall, SpecialHandler } from "../http/api.ts";
 import { json } from "../http/reply.ts";
 import { listAt, objectAt, stringAt } from "../json.ts";

@@ -1,7 +1,7 @@
 import type { EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
-import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "./deeds.ts";
 import { pressedPaceMs } from "./pace.ts";
+import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "./past-steps.ts";
 import {
   type Deeds,
   type EvictionCandidate,

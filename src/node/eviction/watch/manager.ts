@@ -17,10 +17,10 @@ import {
   uidOf,
 } from "../../../ground/model/index.ts";
 import type { Eviction } from "../evict.ts";
-import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "../plan/deeds.ts";
 import type { EvictionSituation } from "../plan/forecast.ts";
 import { evictionWords } from "../plan/message.ts";
 import { nextLookMs } from "../plan/pace.ts";
+import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "../plan/past-steps.ts";
 import {
   type Deeds,
   type EvictionCandidate,

@@ -8,7 +8,7 @@ import { endAndLeave } from "../streaming/half-open.ts";
 import { ClientTrust } from "./client-trust.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
 import { openGate } from "./gate.ts";
-import { Strangers } from "./strangers.ts";
+import { Strangers } from "./unauthenticated-connections.ts";
 
 /** Where a server listens; with TLS, how. */
 export interface Where {

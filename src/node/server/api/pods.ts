@@ -1,7 +1,7 @@
 import { ContainerState, PodSandboxState, type RuntimeService } from "../../../connections/cri/index.ts";
 import type { Pod } from "../../../ground/model/index.ts";
 import { sendJson, untilClientLeaves } from "../http.ts";
-import { podList } from "../pod-views.ts";
+import { podList } from "../pod-list.ts";
 import type { LocalViews } from "../ports.ts";
 import type { ApiMount } from "./router.ts";
 

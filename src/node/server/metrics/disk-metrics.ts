@@ -1,8 +1,8 @@
 import { labelText, type MetricText } from "../../../ground/metrics/index.ts";
-import type { PodFigures } from "../stats/figures.ts";
 import type { PodFiles } from "../stats/log-figures.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import type { VolumeReading } from "../stats/ports.ts";
+import type { PodFigures } from "../stats/usage-figures.ts";
 
 const volumeFamilies: readonly (readonly [string, string, keyof VolumeReading["usage"]])[] = [
   ["kubelet_volume_stats_capacity_bytes", "Bytes that the volume can hold", "capacityBytes"],

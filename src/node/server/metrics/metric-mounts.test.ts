@@ -9,7 +9,7 @@ import { MadeUpNode } from "../../../../test/support/made-up-node.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
 import { type Logger, silentLogger, systemClock, TaskScope } from "../../../ground/base/index.ts";
 import { MetricRegistry } from "../../../ground/metrics/index.ts";
-import { Figures } from "../figures.ts";
+import { Figures } from "../metric-registries.ts";
 import { LazyStatistics } from "../stats/lazy-statistics.ts";
 import type { StatsPorts } from "../stats/ports.ts";
 import { statsService } from "../stats/stats-service.ts";

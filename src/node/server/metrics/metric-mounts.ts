@@ -1,7 +1,7 @@
 import { type Logger, loadedPart, messageOf, SharedWork } from "../../../ground/base/index.ts";
 import type { ApiMount } from "../api/router.ts";
-import type { Figures } from "../figures.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
+import type { Figures } from "../metric-registries.ts";
 import type { LazyStatistics } from "../stats/lazy-statistics.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import type { CgroupRow } from "./cadvisor-rows.ts";

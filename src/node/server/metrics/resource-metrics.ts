@@ -1,5 +1,5 @@
 import { labelText, type MetricText, type MetricType } from "../../../ground/metrics/index.ts";
-import type { NodeFigures } from "../stats/figures.ts";
+import type { NodeFigures } from "../stats/usage-figures.ts";
 import type { UsageSample } from "../stats/usage-sampler.ts";
 
 interface Row {

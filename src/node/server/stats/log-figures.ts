@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { countFiles, type DirectoryUsage } from "../../../connections/host/index.ts";
 import { aFewAtOnce, mapAtMost } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
-import type { PodFigures } from "./figures.ts";
 import type { StatsSettings } from "./ports.ts";
+import type { PodFigures } from "./usage-figures.ts";
 
 /** What the agent itself keeps on the node's disk for a pod. */
 export interface PodFiles {

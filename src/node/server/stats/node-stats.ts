@@ -2,10 +2,10 @@ import { type InterfaceUsage, readNetworkOf } from "../../../connections/host/in
 import type { TaskScope } from "../../../ground/base/index.ts";
 import type { PodUid } from "../../../ground/model/index.ts";
 import { Aged } from "./aged.ts";
-import { FiguresTaker, type NodeFigures, type PodFigures } from "./figures.ts";
 import { type PodFiles, readPodFiles } from "./log-figures.ts";
 import type { StatsPorts } from "./ports.ts";
 import { type NodeDisk, readNodeDisk } from "./runtime-disk.ts";
+import { FiguresTaker, type NodeFigures, type PodFigures } from "./usage-figures.ts";
 import type { UsageSample } from "./usage-sampler.ts";
 import { type PodVolumeFigures, VolumeFigures } from "./volume-figures.ts";
 

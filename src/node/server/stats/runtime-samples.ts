@@ -1,6 +1,6 @@
 import type { ContainerStats, RuntimeService } from "../../../connections/cri/index.ts";
 import type { Clock } from "../../../ground/base/index.ts";
-import type { PodFigures } from "./figures.ts";
+import type { PodFigures } from "./usage-figures.ts";
 import type { UsageSample, UsageSampler } from "./usage-sampler.ts";
 
 /** Where a container's cgroup can't be found, what the runtime says of it has to do. */

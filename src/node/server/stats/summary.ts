@@ -1,12 +1,12 @@
 import { readBootTime, readPidLimit, readTaskCount } from "../../../connections/host/index.ts";
 import { apiTime, type PodUid } from "../../../ground/model/index.ts";
-import type { ContainerFigures, NodeFigures, PodFigures } from "./figures.ts";
 import type { PodFiles } from "./log-figures.ts";
 import type { NodeStatistics } from "./node-stats.ts";
 import type { VolumeReading } from "./ports.ts";
 import type { NodeDisk, RuntimeFileSystem } from "./runtime-disk.ts";
 import { fsStats, ioPart, networkStats, timeText, usageParts, volumeStats, wholeFsStats } from "./summary-parts.ts";
 import type { ContainerStats, FsStats, PodStats, Summary } from "./summary-types.ts";
+import type { ContainerFigures, NodeFigures, PodFigures } from "./usage-figures.ts";
 import type { PodVolumeFigures } from "./volume-figures.ts";
 
 /** What /stats/summary answers. */

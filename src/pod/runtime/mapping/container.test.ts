@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import {
   ContainerConfig,
   NamespaceMode,
@@ -14,7 +15,6 @@ import type { Container, IdentifiedPod } from "../../../ground/model/index.ts";
 import { containerConfig } from "./container.ts";
 import type { ContainerContext } from "./context.ts";
 import { ContainerConfigError } from "./errors.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 
 const signal = new AbortController().signal;
 

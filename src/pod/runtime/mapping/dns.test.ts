@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { examplePod } from "../../../../test/support/example-context.ts";
 import type { IdentifiedPod } from "../../../ground/model/index.ts";
 import type { DnsSettings } from "./context.ts";
 import { podDns } from "./dns.ts";
-import { examplePod } from "./example-context.ts";
 
 const settings: DnsSettings = {
   clusterDns: ["10.96.0.10"],

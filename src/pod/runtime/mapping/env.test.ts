@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import type { ConfigMap, Container, IdentifiedPod, Secret } from "../../../ground/model/index.ts";
 import type { ContainerContext, PodVolume } from "./context.ts";
 import { type ContainerEnv, containerEnv, withDeviceEnv } from "./env.ts";
 import { envFileValue } from "./env-file.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 
 const base64 = (value: string | Buffer): string => Buffer.from(value).toString("base64");
 

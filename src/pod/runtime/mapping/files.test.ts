@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, truncate, utimes
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
+import { exampleContainer, examplePod } from "../../../../test/support/example-context.ts";
 import { silentLogger } from "../../../ground/base/index.ts";
-import { exampleContainer, examplePod } from "./example-context.ts";
 import { managedHosts, nodeHosts, wantsHostsFile, writeHostsFile } from "./hosts-file.ts";
 import { linkLegacyLog } from "./logs.ts";
 import {

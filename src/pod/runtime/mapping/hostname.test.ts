@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { examplePod } from "../../../../test/support/example-context.ts";
 import type { IdentifiedPod } from "../../../ground/model/index.ts";
-import { examplePod } from "./example-context.ts";
 import { kernelHostname, podHostname } from "./hostname.ts";
 
 const settings = { clusterDomain: "cluster.local", overrideAllowed: false };

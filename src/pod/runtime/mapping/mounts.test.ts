@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import { type Mount, MountPropagation } from "../../../connections/cri/index.ts";
 import type { VolumeMount } from "../../../ground/model/index.ts";
 import type { ContainerContext, DeviceGrants, PodVolume, SubPathRequest } from "./context.ts";
 import { noDeviceGrants } from "./context.ts";
 import { cdiDevices, containerDevices } from "./devices.ts";
 import { containerEnv } from "./env.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 import { deviceMounts, volumeMounts } from "./mounts.ts";
 
 const volumes = new Map<string, PodVolume>([

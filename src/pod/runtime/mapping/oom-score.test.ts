@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContainer, examplePod } from "../../../../test/support/example-context.ts";
 import type { Container, IdentifiedPod } from "../../../ground/model/index.ts";
-import { exampleContainer, examplePod } from "./example-context.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 
 const capacity = 1000n << 20n;

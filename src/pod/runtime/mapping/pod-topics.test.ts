@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import { NamespaceMode, Protocol, Signal } from "../../../connections/cri/index.ts";
 import type { ContainerPort, IdentifiedPod } from "../../../ground/model/index.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 import { containerNamespaces, podNamespaces } from "./namespaces.ts";
 import { portMappings } from "./ports.ts";
 import { stopSignalOf } from "./stop-signal.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import { LinuxContainerResources } from "../../../connections/cri/index.ts";
 import type { Container, IdentifiedPod, ResourceRequirements } from "../../../ground/model/index.ts";
 import { anywhere, type ResourceSettings } from "./context.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 import { containerResources, overheadResources, sandboxResources } from "./resources.ts";
 
 const gibibyte = 1n << 30n;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import {
   NamespaceMode,
   PodSandboxConfig,
@@ -8,7 +9,6 @@ import {
 } from "../../../connections/cri/index.ts";
 import type { IdentifiedPod } from "../../../ground/model/index.ts";
 import type { SandboxContext } from "./context.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 import { sandboxConfig } from "./sandbox.ts";
 
 const identity = {

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { exampleContainer, exampleContext, examplePod } from "../../../../test/support/example-context.ts";
 import {
   NamespaceOption,
   SecurityProfile_ProfileType as ProfileType,
@@ -15,7 +16,6 @@ import type {
   SecurityContext,
 } from "../../../ground/model/index.ts";
 import type { ImageUser } from "./context.ts";
-import { exampleContainer, exampleContext, examplePod } from "./example-context.ts";
 import { verifyRunAsNonRoot } from "./non-root.ts";
 import { procPaths, readThermalThrottlePaths } from "./proc-paths.ts";
 import { appArmorProfile, seccompProfile } from "./profiles.ts";

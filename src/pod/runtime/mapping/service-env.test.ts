@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { examplePod } from "../../../../test/support/example-context.ts";
 import type { IdentifiedPod, Service } from "../../../ground/model/index.ts";
 import type { KnownServices } from "./context.ts";
-import { examplePod } from "./example-context.ts";
 import { serviceEnv } from "./service-env.ts";
 
 function service(

@@ -2,11 +2,11 @@ import type { RunTool } from "../../../connections/host/index.ts";
 import type { CsiClient } from "../../../connections/plugins/index.ts";
 import type { Clock, Logger } from "../../../ground/base/index.ts";
 import type { CSIDriver, RecordPodEvent, Secret, VolumeAttachment } from "../../../ground/model/index.ts";
-import type { VolumeFiles } from "../apart/volume-files.ts";
 import type { GrowthReports } from "../attaching/growth.ts";
 import type { Attachment } from "../attaching/volumes-in-use.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import type { MountLabels } from "../kinds/selinux.ts";
-import type { TokenManager } from "../objects/tokens.ts";
+import type { TokenManager } from "../objects/service-account-tokens.ts";
 
 /** Port: what the cluster says of storage; undefined when there is no such object. */
 export interface CsiCluster extends GrowthReports {

@@ -16,8 +16,8 @@ import {
   uidOf,
   type Volume,
 } from "../../../ground/model/index.ts";
-import { VolumeError } from "../engine/volume-error.ts";
 import { MountLabels } from "../kinds/selinux.ts";
+import { VolumeError } from "../manager/volume-error.ts";
 import { diskNamed } from "./iscsi-disk.ts";
 import { settingsIn, transportIn } from "./iscsiadm.ts";
 

@@ -16,7 +16,7 @@ import {
   type Volume,
 } from "../../../ground/model/index.ts";
 import { type Attachment, VolumesInUse } from "../attaching/volumes-in-use.ts";
-import { VolumeError } from "../engine/volume-error.ts";
+import { VolumeError } from "../manager/volume-error.ts";
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;

@@ -7,7 +7,7 @@ import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 import { silentLogger } from "../../../ground/base/index.ts";
 import { type PodEvent, uidOf } from "../../../ground/model/index.ts";
-import { VolumeFiles } from "../apart/volume-files.ts";
+import { VolumeFiles } from "../file-processes/volume-files.ts";
 import { giveToPodGroup } from "./fs-group.ts";
 import type { WantedVolume } from "./kind.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "../../../ground/base/index.ts";
 import type { RecordPodEvent } from "../../../ground/model/index.ts";
-import type { JobNews } from "../apart/file-jobs.ts";
-import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { JobNews } from "../file-processes/file-jobs.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import type { SetUpContext, WantedVolume } from "./kind.ts";
 
 export interface OwnershipPorts {

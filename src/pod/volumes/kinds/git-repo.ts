@@ -1,4 +1,4 @@
-import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import { StepError, type VolumeKind } from "./kind.ts";
 import { removeScratch } from "./scratch.ts";
 

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { podWithVolumes } from "../../../../test/support/volume-node.ts";
 import { systemClock } from "../../../ground/base/index.ts";
 import { uidOf } from "../../../ground/model/index.ts";
-import { VolumeFiles } from "../apart/volume-files.ts";
+import { VolumeFiles } from "../file-processes/volume-files.ts";
 import { hostPathKind } from "./host-path.ts";
 
 let directory: string;

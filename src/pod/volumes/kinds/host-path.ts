@@ -1,4 +1,4 @@
-import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import type { VolumeKind } from "./kind.ts";
 
 /** A path of the node itself. The optional type says what must be there, or may be created. */

@@ -2,7 +2,7 @@ import { mkdir, rmdir } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { isMountPoint, type RunTool } from "../../../connections/host/index.ts";
 import { type Clock, ifThere } from "../../../ground/base/index.ts";
-import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import { unmountPatiently } from "../mounting/unmount.ts";
 import type { VolumeKind, VolumeSource } from "./kind.ts";
 import { mountOptionsOf } from "./mount-options.ts";

@@ -16,7 +16,7 @@ import {
   ToolError,
 } from "../../../connections/host/index.ts";
 import { type PersistentVolumeSpec, uidOf, type Volume } from "../../../ground/model/index.ts";
-import { VolumeError } from "../engine/volume-error.ts";
+import { VolumeError } from "../manager/volume-error.ts";
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 const never = new AbortController().signal;

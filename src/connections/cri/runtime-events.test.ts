@@ -3,7 +3,6 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../ground/base/index.ts";
-import { ContainerHints } from "./container-hints.ts";
 import { CriError } from "./errors.ts";
 import { Envelope } from "./gen/containerd/events.ts";
 import { TaskExit } from "./gen/containerd/payloads.ts";
@@ -16,7 +15,8 @@ import {
   PodSandboxStatusResponse,
   type VersionResponse,
 } from "./gen/index.ts";
-import type { ContainerHint } from "./hint.ts";
+import type { ContainerHint } from "./runtime-event.ts";
+import { ContainerHints } from "./runtime-events.ts";
 
 /** A stream the test feeds: items, an end, or an error; it also ends with its signal, as a real one does. */
 class Feed<Item> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../ground/model/index.ts";
-import { filledFields } from "./filled-in.ts";
+import { filledFields } from "./filled-fields.ts";
 import { makeStaticPod } from "./make-static-pod.ts";
 
 const settings = { nodeName: "vm", references: { prevent: true, allow: [] } };

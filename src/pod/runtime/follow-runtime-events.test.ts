@@ -4,7 +4,7 @@ import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { exited, observedPod, testObserved, testUid } from "../../../test/support/pods.ts";
 import type { ContainerHint } from "../../connections/cri/index.ts";
 import type { ObservedPod, PodUid } from "../../ground/model/index.ts";
-import { followHints } from "./hint-feed.ts";
+import { followHints } from "./follow-runtime-events.ts";
 
 interface Feed {
   readonly clock: FakeClock;

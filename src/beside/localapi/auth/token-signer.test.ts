@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
-import { TokenSigner } from "./tokens.ts";
+import { TokenSigner } from "./token-signer.ts";
 
 const lifetime = { fromMs: 1_000_000, toMs: 2_000_000 };
 const claims = {

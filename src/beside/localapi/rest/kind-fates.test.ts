@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds } from "../kinds/index.ts";
-import { kindFates, unmetExpectations } from "./unmet.ts";
+import { kindFates, unmetExpectations } from "./kind-fates.ts";
 
 test("of every kind that is served it is known who acts on it, or what is missing", () => {
   const served = [...new Set(kinds.map(({ plural }) => plural))].sort();

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { CertificateAuthority } from "./auth/certificates.ts";
+import { CertificateAuthority } from "../../src/beside/localapi/auth/certificates.ts";
 
 /** What a kubelet was asked, and by whom. */
 export interface KubeletRequest {

@@ -1,7 +1,7 @@
 // Made-up pods and contexts for the tests of this folder.
-import { silentLogger } from "../../../ground/base/index.ts";
-import { amountsOf, type Container, type IdentifiedPod } from "../../../ground/model/index.ts";
-import { anywhere, type ContainerContext, noDeviceGrants } from "./context.ts";
+import { silentLogger } from "../../src/ground/base/index.ts";
+import { amountsOf, type Container, type IdentifiedPod } from "../../src/ground/model/index.ts";
+import { anywhere, type ContainerContext, noDeviceGrants } from "../../src/pod/runtime/mapping/context.ts";
 
 const gibibyte = 1n << 30n;
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../../ground/base/index.ts";
 import type { TokenRequestSpec } from "../../../ground/model/index.ts";
-import { TokenManager } from "./tokens.ts";
+import { TokenManager } from "./service-account-tokens.ts";
 
 const never = new AbortController().signal;
 const hour = 3_600_000;

@@ -1,6 +1,6 @@
 // The kernel's cgroup v2 tree in memory, for tests: it refuses what the kernel refuses.
 import { join } from "node:path";
-import type { CgroupFiles } from "./cgroup-files.ts";
+import type { CgroupFiles } from "../../src/pod/resources/cgroup-files.ts";
 
 interface FakeCgroup {
   readonly children: Map<string, FakeCgroup>;

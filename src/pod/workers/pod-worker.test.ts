@@ -4,7 +4,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../ground/base/index.ts";
 import type { IdentifiedPod, NodeDecision, PodStatus, PodUid } from "../../ground/model/index.ts";
 import { StatusStore } from "../status/index.ts";
-import { newPodWorker } from "./worker.ts";
+import { newPodWorker } from "./pod-worker.ts";
 
 const evicted: NodeDecision = {
   reason: "Evicted",

@@ -2,10 +2,10 @@ import { type Clock, type Logger, TaskScope } from "../../ground/base/index.ts";
 import type { PodUid, SandboxId } from "../../ground/model/index.ts";
 import { criNamespace, eventFilters, hintFromEnvelope } from "./containerd-events.ts";
 import { CriError } from "./errors.ts";
+import { HintQueue } from "./event-queue.ts";
 import type { Envelope, SubscribeRequest } from "./gen/containerd/events.ts";
 import { type ContainerEventResponse, ContainerEventType } from "./gen/runtime/v1/events.ts";
-import type { ContainerHint, HintSource } from "./hint.ts";
-import { HintQueue } from "./hint-queue.ts";
+import type { ContainerHint, HintSource } from "./runtime-event.ts";
 import type { RuntimeService } from "./services.ts";
 import { untilStopped } from "./until-stopped.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { MountInTheWayError, removeTree } from "../../../connections/host/index.ts";
 import { aFewAtOnce, explain, hasCode, ifThere, isMissing, mapAtMost } from "../../../ground/base/index.ts";
 import type { PodLedger, PodUid } from "../../../ground/model/index.ts";
-import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import { ownerOf, type VolumeKind } from "../kinds/kind.ts";
 import { cleanSubPaths } from "../mounting/sub-path-cleanup.ts";
 import type { FoundVolume, PodPlaces } from "./places.ts";

@@ -19,7 +19,7 @@ import {
   uidOf,
 } from "../../../ground/model/index.ts";
 import type { PodVolume, SubPathRequest, SubPaths } from "../../runtime/index.ts";
-import type { VolumeFiles } from "../apart/volume-files.ts";
+import type { VolumeFiles } from "../file-processes/volume-files.ts";
 import { ownerOf, type VolumeKind, type VolumeSource } from "../kinds/kind.ts";
 import type { MeasuredVolume } from "../stats/pod-usage.ts";
 import type { Claims } from "./claims.ts";

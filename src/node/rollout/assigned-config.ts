@@ -36,6 +36,8 @@ export interface AssignedConfigPorts {
 const defaultKey = "kubelet";
 /** A node of kubeadm may read its config map, not watch it. */
 const readEveryMs = 60_000;
+/** Others may write to the Node and to the config map all the time, and each notice means that it is read and saved. */
+const restMs = 1_000;
 const noSource = "failed to sync: invalid NodeConfigSource, exactly one subfield must be non-nil, but all were nil";
 
 /** What --dynamic-config-map names; the rules have checked its form. */
@@ -67,7 +69,7 @@ export class AssignedConfig {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { api, log, random, keeper } = this.#ports;
+    const { api, clock, log, random, keeper } = this.#ports;
     const tell = (): void => {
       this.#isTold = true;
       this.#pause.cutShort();
@@ -84,6 +86,7 @@ export class AssignedConfig {
           keeper.syncFailed(`failed to sync: ${explain(error)}`);
         }
         if (!this.#isTold) await this.#pause.wait(readEveryMs * (1 + 0.2 * random()), signal);
+        if (this.#isTold) await clock.sleep(restMs, signal);
       }
     } finally {
       stop();

@@ -24,7 +24,7 @@ import { type LoadedVersion, RunningConfig } from "./running.ts";
 import type { AssignedVersion, RefusalKind, RolloutState } from "./state.ts";
 import type { RolloutStore } from "./store.ts";
 import { changedEvent, refusedEvent, rolledBackEvent } from "./texts.ts";
-import type { ConfigVersion, ReadVersion, VersionId } from "./version.ts";
+import { type ConfigVersion, isSameText, type ReadVersion, type VersionId } from "./version.ts";
 
 /** How long it may take to look at a path that a configuration names. */
 const lookMs = 10_000;
@@ -101,6 +101,7 @@ export class ConfigChanges {
     this.book.keepAtHand(version);
     if (active === undefined || this.running.turn === undefined || target === active.version.id) return;
     const isGood = this.state.good?.version === target;
+    if (!isGood) await this.#heedRefusalOfSame(version);
     const refusal = decide.refusalOf(this.state, target);
     if (!isGood && refusal !== undefined && !decide.mayBeOver(refusal)) return;
     const found = await this.loader.load(target);
@@ -116,6 +117,17 @@ export class ConfigChanges {
       ? { ...state, trial: undefined }
       : decide.beginTrial(state, target, { ...begun, needs: this.needs });
     await this.proceed(next, found, { effect, cause, what: isGood ? "good" : "trial" });
+  }
+
+  /** A label on a config map makes another version of it, but no other configuration. */
+  async #heedRefusalOfSame(version: ConfigVersion): Promise<void> {
+    if (version.source.from !== "configMap" || decide.refusalOf(this.state, version.id) !== undefined) return;
+    for (const { version: id } of this.state.refused.toReversed()) {
+      const other = await this.book.find(id);
+      if (other === undefined || !isSameText(version, other)) continue;
+      this.book.state = decide.passOnRefusal(this.state, id, version.id);
+      return await this.book.saveQuietly();
+    }
   }
 
   /** What taking over the other configuration takes, or why that is not done while pods run. */

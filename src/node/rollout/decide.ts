@@ -144,6 +144,14 @@ export function refuseVersion(
   return { ...state, refused: [...others, refusal].slice(-mostRefusals) };
 }
 
+/** What was found of one version is true of another one, which says the same. */
+export function passOnRefusal(state: RolloutState, from: VersionId, to: VersionId): RolloutState {
+  return {
+    ...state,
+    refused: state.refused.map((refusal) => (refusal.version === from ? { ...refusal, version: to } : refusal)),
+  };
+}
+
 /** The version can't be loaded: whatever it was chosen for, it is not that any more. */
 export function giveUp(state: RolloutState, version: VersionId, why: string, now: number): RolloutState {
   const tried = state.trial?.version === version ? rollBack(state, { kind: "invalid", why, now }) : state;

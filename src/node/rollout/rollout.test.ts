@@ -15,10 +15,10 @@ const harmful = {
   "one that kills the process": `${fileHeader}maxPods: 13\n`,
 } as const;
 
-function configMap(text: string): ConfigVersion {
-  const path = "/store/checkpoint";
+function configMap(text: string, resourceVersion = "1"): ConfigVersion {
+  const path = `/store/checkpoint/${resourceVersion}`;
   return versionOf({
-    source: { from: "configMap", namespace: "n", name: "m", key: "kubelet", uid: "u", resourceVersion: "1" },
+    source: { from: "configMap", namespace: "n", name: "m", key: "kubelet", uid: "u", resourceVersion },
     words: [`--config=${path}`],
     snapshot: { files: { [path]: Buffer.from(text).toString("base64") }, directories: {}, kinds: {} },
   });
@@ -243,6 +243,36 @@ test("a config map that worked for long is given up for the files", async () => 
   await world.settle();
   assert.equal(world.config?.kubelet.maxPods, 100);
   assert.equal(world.keeper.report?.error, "");
+});
+
+test("a config map that was taken back does not come again with a label, nor does one that was made anew", async () => {
+  const world = await started();
+  await world.keeper.proposeAssigned(configMap(harmful["a wrong runtime"]), "node");
+  await world.pass(5 * minute);
+  assert.match(world.keeper.report?.error ?? "", /^rolled back: /);
+  const { turns } = world;
+  for (const resourceVersion of ["2", "3"]) {
+    await world.keeper.proposeAssigned(configMap(harmful["a wrong runtime"], resourceVersion), "node");
+    await world.settle();
+    assert.match(world.keeper.report?.error ?? "", /^rolled back: /);
+  }
+  assert.equal(world.turns, turns, "nothing was tried");
+  await world.kill();
+  await world.start();
+  assert.equal(world.config?.kubelet.maxPods, 100);
+  assert.match(world.keeper.report?.error ?? "", /^rolled back: /);
+  await world.keeper.proposeAssigned(configMap(good(60), "4"), "node");
+  await world.settle();
+  assert.equal(world.config?.kubelet.maxPods, 60);
+});
+
+test("what does harm is taken back although somebody goes on writing to it", async () => {
+  const world = await started();
+  for (let count = 0; count < 12; count++) {
+    await world.write(`${harmful["a wrong runtime"]}# ${count}\n`);
+    await world.pass(20_000);
+  }
+  assert.match(world.events.join(), /KubeletConfigRolledBack/);
 });
 
 test("a config map that is lost with the disk, or that nobody can read, does not keep the agent from its files", async () => {

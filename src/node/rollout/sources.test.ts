@@ -239,6 +239,8 @@ class ConfigMapWorld {
 
   async told(): Promise<readonly string[]> {
     this.tell();
+    // Whoever tells all the time is not followed step by step.
+    await this.clock.advance(1_000);
     await settle();
     return this.proposals.splice(0);
   }
@@ -264,6 +266,23 @@ test("the config map that the Node names: none, one, a broken one, a missing one
   assert.match((await world.told()).join(), /unwatch,failed to sync: invalid NodeConfigSource/);
   world.node = {};
   assert.deepEqual(await world.told(), ["none"]);
+});
+
+test("a config map that changes all the time is read once a second", async () => {
+  const world = new ConfigMapWorld("ns/cfg");
+  await using scope = new TaskScope();
+  scope.spawn("assigned", (signal) => world.assigned.run(signal));
+  for (let count = 0; count < 100; count++) {
+    world.map = { metadata: { uid: "u", resourceVersion: `${count}` }, data: { kubelet: `${count}` } };
+    world.tell();
+    await world.clock.advance(100);
+    await settle();
+  }
+  await world.clock.advance(1_000);
+  await settle();
+  const read = world.proposals.filter((proposal) => proposal.startsWith("flag "));
+  assert.ok(read.length <= 12, `read ${read.length} times`);
+  assert.match(read.at(-1) ?? "", /\/99\/kubelet$/);
 });
 
 test("files of config maps that nothing names any more are removed", async () => {

@@ -17,6 +17,7 @@ export class TrialWatch {
   /** What is missing, and since when on the monotonic scale. */
   #missing: { readonly what: string; readonly since: number } | undefined;
   #watched: string | undefined;
+  #wasTrial = false;
 
   constructor(keeper: ConfigKeeper, clock: Clock, guard?: Pick<TrialGuard, "beat" | "release">) {
     this.#keeper = keeper;
@@ -41,9 +42,12 @@ export class TrialWatch {
   async #look(): Promise<boolean> {
     const { state, running } = this.#keeper;
     const { trial, good } = state;
-    if (this.#watched !== running.id) this.#missing = undefined;
+    const isTrial = trial !== undefined && trial.version === running.id;
+    // One trial after the other in the same turn has changed nothing that a restart takes: what is missing is so since then.
+    if (this.#watched !== running.id && !(isTrial && this.#wasTrial)) this.#missing = undefined;
     this.#watched = running.id;
-    if (trial !== undefined && trial.version === running.id) {
+    this.#wasTrial = isTrial;
+    if (isTrial) {
       // Without anything to go back to, a process that is stuck is for whoever supervises it.
       if (canRollBack(state)) this.#guard?.beat(trial);
       const missing = this.#miss(trial.needs);

@@ -64,6 +64,12 @@ export function isWhole(version: ConfigVersion): boolean {
   return version.id === idOf(version);
 }
 
+/** Whether two config maps say the same, whatever else was changed about them. */
+export function isSameText(one: ConfigVersion, other: ConfigVersion): boolean {
+  const texts = ({ snapshot }: ConfigVersion): string => JSON.stringify(Object.values(snapshot.files));
+  return one.source.from === "configMap" && other.source.from === "configMap" && texts(one) === texts(other);
+}
+
 function idOf({ source, words, snapshot }: Omit<ConfigVersion, "id">): VersionId {
   return createHash("sha256")
     .update(JSON.stringify([source, words, snapshot]))

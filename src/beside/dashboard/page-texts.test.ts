@@ -51,7 +51,7 @@ test("amounts and times as people write them", () => {
     "1.5 GiB",
     "999 MiB",
   ]);
-  assert.deepEqual([0, 0.0123, 0.5, 1.25, 24].map(cores), ["0", "12 m", "500 m", "1.25", "24.0"]);
+  assert.deepEqual([0, 0.0123, 0.5, 1.25, 24].map(cores), ["0", "12m", "500m", "1.25", "24.0"]);
   assert.deepEqual([0, 350, 4200, 42_000].map(shortSpan), ["0 ms", "350 ms", "4.2 s", "42 s"]);
   assert.deepEqual([90_000, 600_000, 2 * 3_600_000, 3 * 3_600_000 + 720_000, 50 * 3_600_000].map(longSpan), [
     "90 s",

@@ -16,11 +16,11 @@ export function inMegabytes(value: number): string {
   return `${(value / 1e6).toFixed(1)} MB`;
 }
 
-/** 0.25 cores as 250 m, as quantities of Kubernetes are written. */
+/** 0.25 cores as 250m, as quantities of Kubernetes are written. */
 export function cores(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   if (value < 0.0005) return "0";
-  return value < 1 ? `${Math.max(1, Math.round(value * 1000))} m` : value.toFixed(value < 10 ? 2 : 1);
+  return value < 1 ? `${Math.max(1, Math.round(value * 1000))}m` : value.toFixed(value < 10 ? 2 : 1);
 }
 
 export function percent(value: number | null | undefined): string {

@@ -10,6 +10,7 @@ export function AgentPage() {
   const { answer, problem } = useAsked<AgentView>("agent", 2_000);
   if (answer === undefined) return <Nothing>{problem ?? "Asking the agent…"}</Nothing>;
   const { runtimeCalls, apiCalls, apiRequestsPerMinute, watches, log, resources } = answer;
+  const { Timeout: timers = 0, ...handles } = resources;
   return (
     <>
       {problem !== undefined && <p class="notice">{problem}. This is what was known last.</p>}
@@ -17,7 +18,7 @@ export function AgentPage() {
         <Card title="Process">
           <Facts
             rows={[
-              ["Runs for", <Ago key="age" at={store.node?.startedAt} />],
+              ["Up for", <Ago key="age" at={store.node?.startedAt} />],
               ["PID", answer.pid],
               ["CPU", answer.cpu === null ? "–" : `${cores(answer.cpu)} of a core`],
               ["Memory", inBytes(answer.rssBytes)],
@@ -32,9 +33,13 @@ export function AgentPage() {
             rows={[
               ["Busy", answer.loopBusy === null ? "–" : percent(answer.loopBusy * 100)],
               ["Timers come late by", answer.loopDelayMs === null ? "–" : shortSpan(answer.loopDelayMs)],
-              ...Object.entries(resources)
-                .slice(0, 8)
-                .map(([name, amount]) => [name, count(amount)] as const),
+              ["Timers", count(timers)],
+              [
+                "Handles",
+                Object.entries(handles)
+                  .map(([name, amount]) => `${amount} ${name}`)
+                  .join(", "),
+              ],
             ]}
           />
         </Card>
@@ -59,8 +64,8 @@ export function AgentPage() {
             />
           )}
         </Card>
-        <Card title="Calls of the runtime" note="since the agent was started" wide>
-          <Calls label="Calls of the runtime" calls={runtimeCalls} />
+        <Card title="Calls to the runtime" note="since the agent was started" wide>
+          <Calls label="Calls to the runtime" calls={runtimeCalls} />
         </Card>
         <Card title="Requests to the API server" note="since the agent was started" wide>
           <Calls label="Requests to the API server" calls={apiCalls} />

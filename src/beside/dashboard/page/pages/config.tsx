@@ -101,6 +101,7 @@ const settingColumns: readonly Column<SettingView>[] = [
     name: "Effect",
     cell: ({ effect }) => (effects[effect] === "" ? "" : <Mark tone="busy">{effects[effect]}</Mark>),
     by: ({ effect }) => effect,
+    class: "wrap",
   },
 ];
 

@@ -13,13 +13,14 @@ const tones: Readonly<Record<FindingView["state"], Tone>> = {
   pass: "good",
   "n/a": "over",
 };
+/** As the command says them. */
 const names: Readonly<Record<FindingView["state"], string>> = {
-  fail: "Wrong",
-  unknown: "Not known",
-  warn: "Look at it",
-  manual: "For a person",
-  pass: "Good",
-  "n/a": "No question here",
+  fail: "Fails",
+  unknown: "Unknown",
+  warn: "Warning",
+  manual: "For you to judge",
+  pass: "Passes",
+  "n/a": "Not applicable",
 };
 const order = Object.keys(tones) as FindingView["state"][];
 
@@ -92,7 +93,7 @@ function Seen({ seen, from }: { readonly seen: string; readonly from: string }) 
   return (
     <>
       {seen}
-      {from !== "" && <span class="muted"> ({from})</span>}
+      {from !== "" && !seen.includes(from) && <span class="muted"> ({from})</span>}
     </>
   );
 }

@@ -110,15 +110,16 @@ function columnsFor(choose: (path: string) => void): readonly Column<CgroupView>
     { name: "CPU", cell: ({ cpu }) => cores(cpu), align: "right" },
     {
       name: "Memory",
-      cell: ({ memory, memoryLimit }) =>
-        memory === null || memoryLimit === null ? (
-          inBytes(memory)
-        ) : (
-          <>
-            {inBytes(memory)}{" "}
-            <Meter value={memory} limit={memoryLimit} text={`${inBytes(memory)} of ${inBytes(memoryLimit)}`} />
-          </>
-        ),
+      cell: ({ memory, memoryLimit }) => (
+        <>
+          {inBytes(memory)}{" "}
+          <Meter
+            value={memory ?? 0}
+            limit={memoryLimit ?? undefined}
+            text={`${inBytes(memory)} of ${inBytes(memoryLimit)}`}
+          />
+        </>
+      ),
       align: "right",
     },
     { name: "Reads", cell: ({ readRate }) => rate(readRate), align: "right" },

@@ -37,8 +37,8 @@ export function NodePage() {
                   ["Processors", count(node.cpus)],
                   ["Memory", inBytes(node.memoryBytes)],
                   ["Cgroups", `version ${node.cgroupVersion}`],
-                  ["Agent runs since", <Ago key="agent" at={node.startedAt} />],
-                  ["Machine runs since", <Ago key="boot" at={node.bootedAt} />],
+                  ["Agent up for", <Ago key="agent" at={node.startedAt} />],
+                  ["Machine up for", <Ago key="boot" at={node.bootedAt} />],
                 ]}
               />
             </Card>
@@ -99,7 +99,8 @@ function Resources({ node }: { readonly node: NodeOverview }) {
     cpu: latest("cpu"),
     memory: latest("memory"),
     storage: latest("diskUsed"),
-    pods: undefined,
+    // Each takes one place, whether it asks for it or not.
+    pods: node.amounts.find(({ name }) => name === "pods")?.requested,
     pids: latest("pids"),
   };
   return (
@@ -109,7 +110,7 @@ function Resources({ node }: { readonly node: NodeOverview }) {
           key={name}
           label={names[name]}
           used={used[name]}
-          requested={requested}
+          requested={name === "pods" ? undefined : requested}
           whole={capacity ?? allocatable}
           allocatable={allocatable}
           text={texts[name]}

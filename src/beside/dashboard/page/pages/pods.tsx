@@ -96,7 +96,7 @@ const podColumns: readonly Column<PodRow>[] = [
     cell: ({ restarts, lastExit }) => (
       <>
         {restarts}
-        {lastExit !== undefined && <small class="muted"> {lastExit.text}</small>}
+        {lastExit !== undefined && <small class="muted"> ({lastExit.text})</small>}
       </>
     ),
     align: "right",
@@ -121,8 +121,12 @@ const podColumns: readonly Column<PodRow>[] = [
 function Usage({ row, of }: { readonly row: PodRow; readonly of: "cpu" | "memory" }) {
   const [cpu, memory] = usageOf(row);
   const [value, limit, text] = of === "cpu" ? [cpu, row.cpuLimit, cores] : [memory, row.memoryLimit, inBytes];
-  if (value === null) return <span class="muted">–</span>;
-  if (limit === undefined) return <>{text(value)}</>;
+  if (value === null)
+    return (
+      <span class="muted">
+        – <Meter value={0} limit={undefined} text="" />
+      </span>
+    );
   return (
     <>
       {text(value)} <Meter value={value} limit={limit} text={`${text(value)} of ${text(limit)}`} />

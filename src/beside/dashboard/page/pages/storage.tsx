@@ -16,7 +16,7 @@ export function StoragePage() {
     <>
       {problem !== undefined && <p class="notice">{problem}. This is what was known last.</p>}
       <div class="grid">
-        <Card title="Volumes" note={`${volumes.length} of pods on this node`} wide>
+        <Card title="Volumes" note={`${volumes.length} on this node`} wide>
           <Table
             label="Volumes"
             rows={volumes}

@@ -65,12 +65,12 @@ function optionsOf(
   return {
     width: element.clientWidth || 300,
     height,
-    padding: [8, 6, 0, 0],
+    padding: [8, rightPadding, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: { y: { range: (_, low, high) => rangeOf(low, high, 2 * smallest) } },
     axes: [
-      { ...axis, space: 70, size: 24, values: (_, splits) => splits.map((at) => clockTime(at * 1000)) },
+      { ...axis, space: 70, size: 24, values: (made, splits) => splits.map((at) => timeAt(made, at)) },
       {
         ...axis,
         ...(isBytes && { incrs: powersOfTwo }),
@@ -88,5 +88,13 @@ function optionsOf(
   };
 }
 
+/** Half of what a time takes as text, in points: one that stands nearer to the edge would be cut off there. */
+const halfOfTime = 26;
+
+function timeAt(made: uPlot, at: number): string {
+  return made.valToPos(at, "x") + halfOfTime > made.over.clientWidth + rightPadding ? "" : clockTime(at * 1000);
+}
+
+const rightPadding = 6;
 const powersOfTwo = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const decimals = [-3, -2, -1, 0, 1, 2, 3].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FieldReader, isMissing, runProgram, savePrivateFile } from "../../ground/base/index.ts";
 import { printAnswer } from "./answer.ts";
 import { defineCommand } from "./define-command.ts";
-import { agentRootOf } from "./running-agent.ts";
+import { agentRootOf, askAgent } from "./running-agent.ts";
 import { dashboardDescription } from "./table/node-commands.ts";
 import { unreadable } from "./unreadable.ts";
 
@@ -13,6 +13,8 @@ export const dashboardCommand = defineCommand(dashboardDescription, async ({ opt
   const rootDir = await agentRootOf(io, options["root-dir"]);
   const address = await dashboardAddress(rootDir);
   if (address === undefined) {
+    // One that is not there has no dashboard either, and flags would not help.
+    await askAgent(io, options, (client) => client.health(io.signal));
     throw new Error(
       `the agent of ${rootDir} has no dashboard; give it --dashboard-address=127.0.0.1:4194, or see its log for why not`,
     );

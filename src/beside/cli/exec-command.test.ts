@@ -11,6 +11,28 @@ import type { UserInput } from "./io.ts";
 
 const pod = { metadata: { name: "web", namespace: "shop", uid: "u1" }, spec: { containers: [{ name: "main" }] } };
 
+test("a container that does not run is the reason, in words, and where to read more", async () => {
+  const rootDir = await mkdtemp(join(tmpdir(), "nodelet-exec-"));
+  const state = { waiting: { reason: "CrashLoopBackOff\u001b[2J" } };
+  const waits = { ...pod, status: { containerStatuses: [{ name: "main", state }] } };
+  const server = createServer(({ url = "" }, response) => {
+    response.statusCode = url.startsWith("/exec/") ? 500 : 200;
+    response.end(response.statusCode === 500 ? 'container not found ("main")' : JSON.stringify({ items: [waits] }));
+  });
+  try {
+    await new Promise<void>((resolve) => server.listen(join(rootDir, "nodelet.sock"), resolve));
+    const { io, stderr } = recordIo("/");
+    assert.equal(await execCommand(["web", `--root-dir=${rootDir}`, "--", "sh", "-c", "true"], io), 1);
+    assert.equal(
+      stderr(),
+      'nodelet exec: container main of shop/web does not run (CrashLoopBackOff^[[2J); "nodelet why shop/web" says more\n',
+    );
+  } finally {
+    server.close();
+    await rm(rootDir, { recursive: true });
+  }
+});
+
 /** An agent whose command in the container waits for its input for ever. */
 async function startAgent(rootDir: string) {
   const server = createServer((_, response) => void response.end(JSON.stringify({ items: [pod] })));

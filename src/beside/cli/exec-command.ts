@@ -1,11 +1,14 @@
 import { onAbort } from "../../ground/base/index.ts";
+import type { Pod } from "../../ground/model/index.ts";
 import type { SpdyConnection, SpdyStream } from "../../ground/spdy/index.ts";
 import { defineCommand } from "./define-command.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { type CommandIo, type UserInput, writeThrough } from "./io.ts";
+import type { InContainer } from "./local-client.ts";
 import { podRef } from "./pod-ref.ts";
 import { askAgent } from "./running-agent.ts";
 import { execDescription } from "./table/pod-commands.ts";
+import { visibleLine } from "./visible-text.ts";
 import { whichContainer } from "./which-container.ts";
 
 /** Runs a command in a container; its exit code is ours. */
@@ -21,10 +24,28 @@ export const execCommand = defineCommand(execDescription, async ({ options, oper
   return await askAgent(io, options, async (client) => {
     const pod = await client.pod(podRef(ref, options.namespace), io.signal);
     const where = whichContainer(pod, options.container, io);
-    using connection = await client.exec(where, query, io.signal);
+    using connection = await client.exec(where, query, io.signal).catch((error: unknown) => {
+      throw notRunning(pod, where) ?? error;
+    });
     return await run(connection, { input: options.stdin ? input : undefined, tty }, io);
   });
 });
+
+/** Where the container does not run that is the reason, whatever the runtime says about it. */
+function notRunning({ status }: Pod, { namespace, pod, container }: InContainer): Error | undefined {
+  const all = [
+    ...(status?.containerStatuses ?? []),
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.ephemeralContainerStatuses ?? []),
+  ];
+  const { state } = all.find(({ name }) => name === container) ?? {};
+  if (state === undefined || state.running !== undefined) return undefined;
+  const reason = state.waiting?.reason ?? state.terminated?.reason;
+  const why = reason === undefined ? "" : ` (${visibleLine(reason)})`;
+  return new Error(
+    `container ${visibleLine(container)} of ${namespace}/${pod} does not run${why}; "nodelet why ${namespace}/${pod}" says more`,
+  );
+}
 
 interface Wanted {
   readonly input: UserInput | undefined;

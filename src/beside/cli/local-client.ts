@@ -20,7 +20,8 @@ export class AgentAnswerError extends Error {
     super(
       status >= 400 && status < 500 && body.trim() !== ""
         ? body.trim()
-        : `The agent answered ${path} with ${status}: ${body.trim()}`,
+        : // What was asked in detail says nothing to a person.
+          `The agent answered ${path.replace(/\?.*$/s, "")} with ${status}: ${body.trim()}`,
     );
     this.status = status;
   }

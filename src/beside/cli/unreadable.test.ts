@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { recordIo } from "../../../test/support/command-io.ts";
 import { configDiffCommand } from "./config-trial-command.ts";
 import { dashboardCommand } from "./dashboard-command.ts";
+import { countPods } from "./manifests.ts";
 import { unreadable } from "./unreadable.ts";
 
 for (const [code, words] of [
@@ -38,8 +41,18 @@ test("commands say in words which file they can't read", async () => {
     // As a loss of power leaves it.
     await rm(tokens, { recursive: true });
     await writeFile(tokens, "");
+    assert.match(await said(dashboardCommand), /no agent answers at/);
+    const agent = createServer((_, response) => void response.end("ok"));
+    agent.listen(join(rootDir, "nodelet.sock"));
+    await once(agent, "listening");
     assert.match(await said(dashboardCommand), /has no dashboard/);
+    agent.close();
   } finally {
     await rm(rootDir, { recursive: true });
   }
+});
+
+test("manifests that are nowhere are missed by the name of their directory", async () => {
+  await assert.rejects(countPods("/no/where"), /^Error: there is no directory \/no\/where;/);
+  await assert.rejects(countPods("/etc/hostname"), /^Error: there is no directory \/etc\/hostname;/);
 });

@@ -11,6 +11,8 @@ import { fileHeader } from "../../../test/support/load-config.ts";
 import { never, systemClock } from "../../ground/base/index.ts";
 import { examine } from "./examine.ts";
 import type { DoctorFinding, DoctorReport } from "./finding.ts";
+import { ConfigRefused, gatherConfig } from "./gather/config.ts";
+import { HostFiles } from "./gather/files.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "nodelet-gather-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -360,3 +362,26 @@ for (const [what, options, state, seen] of [
     assert.match(found.seen, seen);
   });
 }
+
+test("a configuration that somebody else than root may not read is not known, and not wrong", async () => {
+  class Denied extends HostFiles {
+    override text(path: string): Promise<string> {
+      return Promise.reject(Object.assign(new Error(`EACCES: permission denied, open '${path}'`), { code: "EACCES" }));
+    }
+  }
+  const files = new Denied();
+  const world = {
+    ...where,
+    root: "/",
+    machine: files,
+    files,
+    patience: 1,
+    isChosen: false,
+    flags: ["--config=/x.yaml"],
+  };
+  const error = await gatherConfig(world, () => assert.fail("nothing else is needed")).catch(
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof Error && !(error instanceof ConfigRefused), String(error));
+  assert.equal(error.message, "/x.yaml: not for you to read; try again with sudo");
+});

@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { hasCode } from "../../../ground/base/index.ts";
 import {
   type ConfigIo,
   configReport,
@@ -83,15 +84,27 @@ async function load(
   cwd: string,
   subject: string,
 ): Promise<ConfigFacts> {
-  const result = await loadConfig(flags, boundedIo(world, cwd));
+  const denied: string[] = [];
+  const result = await loadConfig(flags, boundedIo(world, cwd, denied));
   if (result.kind === "config") return { report: configReport(result.config), subject, drift: undefined };
   if (result.kind !== "invalid") throw new ConfigRefused(`--${result.kind} is no configuration`);
+  // What somebody else than root may not read says nothing about what is in it.
+  if (denied.length > 0) throw new Error(`${denied.join(", ")}: not for you to read; try again with sudo`);
   const problems = result.problems.map(describeConfigProblem).join("; ");
   throw new ConfigRefused(`the configuration of ${subject} is refused: ${result.step}${problems}`);
 }
 
-function boundedIo({ files }: ExaminedWorld, cwd: string): ConfigIo {
-  return { ...systemIo(cwd), readFile: async (path) => Buffer.from(await files.text(path, longestConfigFile + 1)) };
+/** Notes the files that may not be read. */
+function boundedIo({ files }: ExaminedWorld, cwd: string, denied: string[]): ConfigIo {
+  const readFile = async (path: string): Promise<Buffer> => {
+    try {
+      return Buffer.from(await files.text(path, longestConfigFile + 1));
+    } catch (error) {
+      if (hasCode(error, "EACCES", "EPERM")) denied.push(path);
+      throw error;
+    }
+  };
+  return { ...systemIo(cwd), readFile };
 }
 
 /** The files of the configuration that is examined. */

@@ -9,7 +9,7 @@ import {
 import { aFewAtOnce, mapAtMost, messageOf, withDeadline } from "../../../ground/base/index.ts";
 import type { SandboxCheckpoint } from "../checkpoint-form.ts";
 import { type InspectedContainer, isAbsent, type ListedContainer } from "../engine/index.ts";
-import { isPart, typeLabel } from "../mapping/labels.ts";
+import { createdAtLabel, isPart, typeLabel } from "../mapping/labels.ts";
 import { sandboxName } from "../mapping/names.ts";
 import { sandboxBody } from "../mapping/sandbox-body.ts";
 import { criSandbox, criSandboxStatus, fitsSandbox, forgottenSandbox } from "../mapping/sandbox-status.ts";
@@ -37,7 +37,7 @@ const takenBackWithinMs = 5 * 60_000;
 export class DockerSandboxes {
   readonly #context: ShimContext;
   readonly #ports: DockerSandboxPorts;
-  /** Being made: nobody is to see them before they are whole. */
+  /** Being made, by their stamps: nobody is to see them before they are whole. */
   readonly #unfinished = new Set<string>();
   readonly #networks: SandboxNetworks;
 
@@ -63,11 +63,12 @@ export class DockerSandboxes {
     }
     const { name: pod, namespace, uid, attempt } = metadata;
     const name = sandboxName({ pod, namespace, uid, attempt });
-    this.#unfinished.add(name);
+    const createdAt = this.#context.stamp();
+    this.#unfinished.add(String(createdAt));
     try {
       const body = sandboxBody(config, {
         image: settings.sandboxImage,
-        createdAt: this.#context.stamp(),
+        createdAt,
         cgroupDriver: info.cgroupDriver,
         network: settings.network.plugin,
         runtimeHandler,
@@ -79,7 +80,7 @@ export class DockerSandboxes {
     } catch (error) {
       throw failure("runPodSandbox", error);
     } finally {
-      this.#unfinished.delete(name);
+      this.#unfinished.delete(String(createdAt));
     }
   }
 
@@ -200,7 +201,7 @@ export class DockerSandboxes {
   /** As Docker lists them, without those that are being made. */
   async listed(signal: AbortSignal): Promise<readonly ListedContainer[]> {
     const listed = await this.#context.engine.listContainers([`${typeLabel}=podsandbox`], signal);
-    return listed.filter((one) => isPart(one, "podsandbox") && !this.#unfinished.has(one.name));
+    return listed.filter((one) => isPart(one, "podsandbox") && !this.#unfinished.has(one.labels[createdAtLabel] ?? ""));
   }
 
   /** DockerSandboxes that Docker has lost: whoever lists them stops and removes them, and so their networks are released. */

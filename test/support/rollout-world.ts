@@ -95,6 +95,8 @@ export class RolloutWorld {
   directories: readonly string[] = [];
   /** A place on a file system that never answers. */
   deadPlace: string | undefined;
+  /** What the start of an agent goes through, and how long it takes for each. */
+  slowStart: { readonly stages: readonly string[]; readonly eachMs: number } = { stages: [], eachMs: 1 };
   /** Turns that the agents have begun. */
   turns = 0;
   /** Flags that the next process has. */
@@ -272,9 +274,14 @@ class SimulatedProcess {
     world.turns++;
     if (world.characterOf(config) === "cannot start") return { kind: "failed", error: new Error("the port is in use") };
     const another = new AbortController();
+    const begunAt = clock.monotonic();
+    const slowStage = (): string | undefined => {
+      const { stages, eachMs } = world.slowStart;
+      return stages[Math.floor((clock.monotonic() - begunAt) / eachMs)];
+    };
     const turn: Turn = {
       checks: () => new Map([["runtime", this.#hasRuntime() ? "ok" : { reason: "it does not answer" }]]),
-      stage: () => (this.#hasRuntime() ? undefined : "runtime"),
+      stage: () => slowStage() ?? (this.#hasRuntime() ? undefined : "runtime"),
       apply: (next) => {
         this.config = next;
       },

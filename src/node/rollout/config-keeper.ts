@@ -64,7 +64,7 @@ export class ConfigKeeper {
     return this.#settings.trialMs;
   }
 
-  get running(): Pick<RunningConfig, "id" | "elapsedMs" | "missing"> {
+  get running(): Pick<RunningConfig, "id" | "elapsedMs" | "missing" | "stage"> {
     return this.#changes.running;
   }
 

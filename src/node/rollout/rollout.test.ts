@@ -48,6 +48,19 @@ test("a change is tried, and becomes the good one when its time is over", async 
   assert.equal(world.processes, 1, "in the same process");
 });
 
+test("an agent whose start is slow but gets on is not taken back, one that gets stuck in it is", async () => {
+  const world = await started();
+  world.slowStart = { stages: ["home", "runtime", "server", "volumes", "pods"], eachMs: 20_000 };
+  await world.write(good(50));
+  await world.pass(4 * minute);
+  assert.deepEqual([world.config?.kubelet.maxPods, world.keeper.report?.error], [50, ""]);
+  world.slowStart = { stages: ["home", "volumes"], eachMs: 50_000 };
+  await world.write(good(60));
+  await world.pass(40_000);
+  assert.equal(world.config?.kubelet.maxPods, 50);
+  assert.match(world.keeper.report?.error ?? "", /the agent has not started, it is at "home", for 30 s/);
+});
+
 test("settings that may change at once need no other turn", async () => {
   const world = await started();
   await world.write(`${good(100)}imageGCHighThresholdPercent: 90\n`);

@@ -78,6 +78,11 @@ export class RunningConfig {
     return vitalChecks.filter((name) => before.includes(name) || checks?.get(name) === "ok");
   }
 
+  /** Where the agent is in its start; undefined once it has started. */
+  get stage(): string | undefined {
+    return this.#turn?.stage();
+  }
+
   /** What is missing of the needs; undefined when nothing is. */
   missing(needs: readonly string[]): string | undefined {
     const turn = this.#turn;

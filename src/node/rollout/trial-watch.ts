@@ -14,8 +14,8 @@ export class TrialWatch {
   readonly #clock: Clock;
   readonly #pause: Pause;
   readonly #guard: Pick<TrialGuard, "beat" | "release"> | undefined;
-  /** What is missing, and since when on the monotonic scale. */
-  #missing: { readonly what: string; readonly since: number } | undefined;
+  /** What is missing, at which stage of the start, and since when on the monotonic scale. */
+  #missing: { readonly what: string; readonly stage: string | undefined; readonly since: number } | undefined;
   #watched: string | undefined;
   #wasTrial = false;
 
@@ -75,7 +75,10 @@ export class TrialWatch {
       this.#missing = undefined;
       return undefined;
     }
-    this.#missing = { what, since: this.#missing?.since ?? now };
+    const { stage } = this.#keeper.running;
+    // An agent that gets on with its start is slow, not stuck.
+    const since = this.#missing?.stage === stage ? this.#missing?.since : undefined;
+    this.#missing = { what, stage, since: since ?? now };
     return { what, forMs: now - this.#missing.since };
   }
 }

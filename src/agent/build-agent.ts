@@ -1,4 +1,4 @@
-import { ContainerHints } from "../connections/cri/index.ts";
+import { RuntimeEvents } from "../connections/cri/index.ts";
 import { type CertificateState, eventsTo, type NodeEvents } from "../connections/kube/index.ts";
 import type { PluginRegistration } from "../connections/plugins/index.ts";
 import { NODELET_VERSION } from "../ground/config/index.ts";
@@ -86,7 +86,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
   const node = buildNodeParts(base, { known: cluster?.known, devices });
   const sources = buildSources(base, { recordEvent: events.pod, hasApi: cluster !== undefined });
   const oom = buildOomWatch(base, events);
-  const { sight, hints } = buildSight(base, sources, oom);
+  const { sight, runtimeEvents } = buildSight(base, sources, oom);
   const runtimeHandlerOf = runtimeHandlers(cluster?.runtimeClasses);
   const images = buildImages(base, { cluster, events, mux: sources.mux, runtimeHandlerOf });
   const placed = buildPlacement(base, { context: node.context, sight, devices });
@@ -103,7 +103,7 @@ export function buildAgent(inputs: AgentInputs): Agent {
     ...volumes,
     ...placed,
     sight,
-    hints,
+    runtimeEvents,
     onOom: () => oom.hasten(),
     context: node.context,
     runtime: base.cri.runtime,
@@ -166,15 +166,25 @@ function joinable(base: Foundation, { parts, connect }: ClusterInputs): Cluster 
 
 function buildSight(base: Foundation, { mux }: ManifestSources, oom: OomWatch) {
   const { cri, clock, log, metrics, wakes, rootDir } = base;
-  const hints = new ContainerHints({
+  const runtimeEvents = new RuntimeEvents({
     runtime: cri.runtime,
     containerdEvents: (request, namespace, signal) => cri.containerdEvents(request, namespace, signal),
     clock,
-    log: log.named("hints"),
+    log: log.named("runtime-events"),
   });
   const wasOomKilled = (id: string): boolean => oom.wasKilled(id);
-  const sight = buildPodSight({ clock, log, runtime: cri.runtime, hints, mux, metrics, wakes, rootDir, wasOomKilled });
-  return { hints, sight };
+  const sight = buildPodSight({
+    clock,
+    log,
+    runtime: cri.runtime,
+    runtimeEvents,
+    mux,
+    metrics,
+    wakes,
+    rootDir,
+    wasOomKilled,
+  });
+  return { runtimeEvents, sight };
 }
 
 /** What pods have of devices, be they from plugins or from claims. */

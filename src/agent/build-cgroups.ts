@@ -51,7 +51,7 @@ export function buildCgroups(
       },
       hasExclusiveCpus: (pod) => placement.hasExclusiveCpus(uidOf(pod)),
       recordNodeEvent: events.node,
-      podsToKeep: sight.podsToKeep,
+      podsInUse: sight.podsInUse,
     },
   );
 }

@@ -74,7 +74,7 @@ export function buildCluster(base: Foundation, connection: ApiConnection): Clust
     clock,
     log: log.named("events"),
     random,
-    rush: () => base.rush.level,
+    churn: () => base.churn.level,
   });
   return {
     clients,

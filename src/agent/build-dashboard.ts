@@ -125,7 +125,7 @@ function storageShown({ sight, volumes, statistics }: DashboardParts): Dashboard
   return {
     drivers: () => volumes.csiDriverNames(),
     async leftovers(signal) {
-      return await volumes.volumes.leaving(await sight.podsToKeep(signal));
+      return await volumes.volumes.leaving(await sight.podsInUse(signal));
     },
     async localUse(signal) {
       const summaryOf = await loadSummary();

@@ -53,7 +53,7 @@ async function leftDirectories(
   { volumes }: AgentParts["volumes"],
   signal: AbortSignal,
 ): Promise<readonly { readonly uid: string }[]> {
-  const known = await sight.podsToKeep(signal);
+  const known = await sight.podsInUse(signal);
   return known === undefined ? [] : (await volumes.orphanedDirectories(known)).map((uid) => ({ uid }));
 }
 

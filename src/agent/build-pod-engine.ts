@@ -3,7 +3,7 @@ import { containerHash, type PodUid, uidOf } from "../ground/model/index.ts";
 import { showNodeState } from "../node/metrics/index.ts";
 import type { Probes } from "../pod/probes/index.ts";
 import { PodIntake, PodRegistry, preempter } from "../pod/registry/index.ts";
-import { type ContainerGc, followHints, PruningObserver } from "../pod/runtime/index.ts";
+import { type ContainerGc, followRuntimeEvents, PruningObserver } from "../pod/runtime/index.ts";
 import {
   noteMilestones,
   PodViews,
@@ -70,9 +70,9 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
     observed: () => observer.all(),
     resizes: () => sight.wanted.resizes.values(),
   });
-  const hints: Parameters<typeof followHints>[0] = {
+  const runtimeEvents: Parameters<typeof followRuntimeEvents>[0] = {
     clock,
-    subscribe: (signal) => parts.hints.subscribe(signal),
+    subscribe: (signal) => parts.runtimeEvents.subscribe(signal),
     ownerOf: (id) => observer.ownerOf(id),
     latest: (uid) => observer.latest(uid),
     runtimeChanged: (uid) => wakes.runtimePod.tell(uid, undefined),
@@ -89,7 +89,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
       running.spawn("container garbage collection", (signal) => collecting.run(signal));
       running.spawn("runtime status", (signal) => runtimeStatus.run(signal));
       running.spawn("relist", (signal) => relist.run(signal));
-      running.spawn("runtime hints", (signal) => followHints(hints, signal));
+      running.spawn("runtime events", (signal) => followRuntimeEvents(runtimeEvents, signal));
       running.spawn("wanted pods", async (signal) => {
         // Nobody is decided about before it is known what was promised.
         await sight.allocations.load();
@@ -164,7 +164,7 @@ function buildWorkers(parts: PodEngineParts, actions: PodActions): PodWorkers {
     networkProblem: () => runtimeStatus.networkProblem,
     isNameUnclaimed: (name) => !sight.isRuntimeKnown() || wanted.isUnclaimed(name),
     crashBackoff: settings.crashBackoff,
-    rush: parts.rush,
+    churn: parts.churn,
     isListed: (uid) => wanted.has(uid),
     probes: actions.podProbes,
     metrics: workerMetrics(metrics),

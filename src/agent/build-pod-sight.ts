@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { ContainerHint, RuntimeService } from "../connections/cri/index.ts";
+import type { RuntimeEvent, RuntimeService } from "../connections/cri/index.ts";
 import type { Clock, Logger } from "../ground/base/index.ts";
 import type { PodUid } from "../ground/model/index.ts";
 import type { AgentMetrics } from "../node/metrics/index.ts";
-import { arePodsKnown, podsToKeep, WantedPods } from "../pod/registry/index.ts";
+import { arePodsKnown, podsInUse, WantedPods } from "../pod/registry/index.ts";
 import { Actuations, Allocations } from "../pod/resources/index.ts";
 import { PodObserver, Relist, RuntimeStatus } from "../pod/runtime/index.ts";
 import type { PodMux } from "../pod/sources/index.ts";
@@ -12,9 +12,9 @@ import { WorkerTable } from "../pod/workers/index.ts";
 import type { Wakes } from "./wakes.ts";
 
 /** News of the runtime about its containers. */
-export interface RuntimeHints {
+export interface RuntimeEventStream {
   readonly source: string | undefined;
-  subscribe(signal: AbortSignal): AsyncIterable<ContainerHint>;
+  subscribe(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
 }
 
 /** What is known of pods: wanted, worked on, observed, reported. It acts on nothing, so it is there before all who do. */
@@ -38,21 +38,21 @@ export interface PodSight {
   /** Whether anything of the pod may use what it was given, or will. True while that can't be told. */
   holds(uid: PodUid): boolean;
   /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
-  podsToKeep(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
+  podsInUse(signal: AbortSignal): Promise<ReadonlySet<PodUid> | undefined>;
 }
 
 export function buildPodSight(parts: {
   readonly clock: Clock;
   readonly log: Logger;
   readonly runtime: RuntimeService;
-  readonly hints: RuntimeHints;
+  readonly runtimeEvents: RuntimeEventStream;
   readonly mux: PodMux;
   readonly metrics: AgentMetrics;
   readonly wakes: Wakes;
   readonly rootDir: string;
   readonly wasOomKilled: (id: string) => boolean;
 }): PodSight {
-  const { clock, log, runtime, hints, mux, wakes } = parts;
+  const { clock, log, runtime, runtimeEvents, mux, wakes } = parts;
   const wanted = new WantedPods();
   const table = new WorkerTable();
   const observer = new PodObserver({ runtime, clock, wasOomKilled: parts.wasOomKilled });
@@ -72,7 +72,7 @@ export function buildPodSight(parts: {
     log: log.named("relist"),
     observedPods: () => observer.all(),
     wake: wakes.runtimePod.tell,
-    hintsFlow: () => hints.source !== undefined && hints.source !== "none",
+    eventsFlow: () => runtimeEvents.source !== undefined && runtimeEvents.source !== "none",
     onListed: wakes.listed.tell,
     onDone: parts.metrics.runtime.onRelist,
   });
@@ -98,6 +98,6 @@ export function buildPodSight(parts: {
       // Those that were refused have nothing.
       return wanted.found.has(uid) || (wanted.has(uid) && !wanted.rejected.has(uid));
     },
-    podsToKeep: podsToKeep({ sources: mux, table, runtime }),
+    podsInUse: podsInUse({ sources: mux, table, runtime }),
   };
 }

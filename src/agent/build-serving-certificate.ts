@@ -1,6 +1,6 @@
 import {
   CertificateFileStore,
-  CertificateManager,
+  CertificateRotation,
   type CertificateState,
   issueCertificate,
   issuedWithinMs,
@@ -24,7 +24,7 @@ export function buildServingCertificate(
   const { config, clock, random, metrics } = base;
   const log = base.log.named("kube");
   const { tlsCertFile, tlsPrivateKeyFile } = config.kubelet;
-  const manager = new CertificateManager(serverUse, {
+  const manager = new CertificateRotation(serverUse, {
     clock,
     log,
     random,

@@ -34,7 +34,7 @@ export function buildUpkeep(base: Foundation, parts: UpkeepParts): Upkeep {
     volumes,
     clock,
     log: log.named("volumes"),
-    podsToKeep: sight.podsToKeep,
+    podsInUse: sight.podsInUse,
     onSweep: metrics.volumes.onSweep,
   };
   const chains = buildUtilChains(base);

@@ -5,8 +5,8 @@ import { type Clock, Ledger, type Logger, noTracer, TaskScope, type Tracer } fro
 import type { AgentConfig } from "../ground/config/index.ts";
 import { type PodLedger, type PodStep, type PodUid, stepSpan } from "../ground/model/index.ts";
 import { AgentMetrics } from "../node/metrics/index.ts";
-import { Figures, HealthRegistry } from "../node/server/index.ts";
-import { Rush, StartSlots, startSlotsFor } from "../pod/workers/index.ts";
+import { HealthRegistry, MetricRegistries } from "../node/server/index.ts";
+import { PodChurn, StartSlots, startSlotsFor } from "../pod/workers/index.ts";
 import { Ending } from "./ending.ts";
 import type { AgentInputs, Host, ProcessFacts } from "./inputs.ts";
 import { Wakes } from "./wakes.ts";
@@ -31,7 +31,7 @@ export interface Foundation {
   readonly tracer: Tracer;
   /** Brings spans to their collector; undefined: none are wanted. */
   readonly bringTraces: Tracing["run"] | undefined;
-  readonly rush: Rush;
+  readonly churn: PodChurn;
   readonly ending: Ending;
   /** Owns the loops of the pods; they run from the stage of that name on. */
   readonly scope: TaskScope;
@@ -40,7 +40,7 @@ export interface Foundation {
 export function layFoundation(inputs: AgentInputs): Foundation {
   const { config, random, log, process, host } = inputs;
   const rootDir = normalize(config.flags.rootDir).replace(/(.)\/$/, "$1");
-  const metrics = new AgentMetrics(new Figures(process.otherFigures), inputs.clock);
+  const metrics = new AgentMetrics(new MetricRegistries(process.otherFigures), inputs.clock);
   const { clock } = metrics;
   const health = new HealthRegistry(clock);
   metrics.showHealth(health);
@@ -60,7 +60,7 @@ export function layFoundation(inputs: AgentInputs): Foundation {
     wakes: new Wakes(),
     cri,
     link: new RuntimeLink(config.kubelet, { cri, clock, log: log.named("cri"), health }),
-    rush: new Rush(new StartSlots(clock, startSlotsFor(host.facts.machine.cpus.logical))),
+    churn: new PodChurn(new StartSlots(clock, startSlotsFor(host.facts.machine.cpus.logical))),
     ledger: new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep, (uid, step, subject) =>
       tracer.begin(stepSpan(uid, step, subject)),
     ),

@@ -6,8 +6,8 @@ import type { Admission, ResizeSettings } from "../pod/registry/index.ts";
 import type { CpusetKeeper, Placement } from "../pod/resources/index.ts";
 import type { NodeContext, StartContextPorts, StarterPorts } from "../pod/runtime/index.ts";
 import type { PodVolumes } from "../pod/volumes/index.ts";
-import type { PodSetupPorts, ResizerPorts, Rush, WorkerPorts } from "../pod/workers/index.ts";
-import type { PodSight, RuntimeHints } from "./build-pod-sight.ts";
+import type { PodChurn, PodSetupPorts, ResizerPorts, WorkerPorts } from "../pod/workers/index.ts";
+import type { PodSight, RuntimeEventStream } from "./build-pod-sight.ts";
 import type { Wakes } from "./wakes.ts";
 
 /** What the pod engine is built from. */
@@ -27,7 +27,7 @@ export interface PodEngineParts
   readonly runtime: RuntimeService;
   /** As the runtime names itself; throws until it has. */
   readonly runtimeName: () => string;
-  readonly hints: RuntimeHints;
+  readonly runtimeEvents: RuntimeEventStream;
   /** The runtime says that memory ran out somewhere. */
   readonly onOom: () => void;
   readonly admission: Admission;
@@ -39,7 +39,7 @@ export interface PodEngineParts
   readonly cpusets: Pick<CpusetKeeper, "made">;
   readonly volumes: PodVolumes;
   readonly images: Pick<StarterPorts, "ensureImage" | "prefetchImage">;
-  readonly rush: Rush;
+  readonly churn: PodChurn;
   readonly metrics: AgentMetrics;
   readonly tracer?: Tracer;
   readonly recordPodEvent: RecordPodEvent;

@@ -219,7 +219,7 @@ test("a provisional list stops nothing, starts only what it may, and shows why t
     "the same containers",
   );
   assert.equal(blocker(engine, "held"), "waiting for the API server");
-  assert.deepEqual(await engine.engine.podsToKeep(AbortSignal.timeout(1_000)), undefined, "nothing is swept away");
+  assert.deepEqual(await engine.engine.podsInUse(AbortSignal.timeout(1_000)), undefined, "nothing is swept away");
   await engine.want(enginePod("unlisted"));
   await engine.advance(120_000);
   assert.deepEqual(engine.running(), ["daemon/main", "held/main", "kept/main", "unlisted/main"]);

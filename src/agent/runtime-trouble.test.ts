@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { enginePod, TestEngine, type TestEngineOptions } from "../../test/support/test-engine.ts";
 import { exitsAfter, runsForever } from "../beside/hollow/index.ts";
-import type { ContainerHint } from "../connections/cri/index.ts";
+import type { RuntimeEvent } from "../connections/cri/index.ts";
 import type { PodUid } from "../ground/model/index.ts";
 
 test("one pod whose calls hang: the others start as fast as without it", async () => {
@@ -63,15 +63,15 @@ test("50 idle pods: at most 10 calls of the runtime in a minute", async () => {
 });
 
 for (const [title, spoil] of [
-  ["doubled", (hint: ContainerHint) => [hint, hint, hint]],
+  ["doubled", (hint: RuntimeEvent) => [hint, hint, hint]],
   ["lost", () => []],
   [
     "without the pod they are about",
-    (hint: ContainerHint) => (hint.kind === "gap" ? [hint] : [{ kind: hint.kind, id: hint.id }]),
+    (hint: RuntimeEvent) => (hint.kind === "gap" ? [hint] : [{ kind: hint.kind, id: hint.id }]),
   ],
 ] as const) {
   test(`hints that are ${title} do no harm`, async () => {
-    await using node = await TestEngine.start({ hints: spoiltHints(spoil) });
+    await using node = await TestEngine.start({ runtimeEvents: spoiltEvents(spoil) });
     node.runtime.behave("main", exitsAfter(30_000, 1), runsForever());
     await node.want(
       enginePod("web"),
@@ -91,15 +91,15 @@ for (const [title, spoil] of [
 test("late and reordered hints do no harm", async () => {
   const held: (() => void)[] = [];
   await using node = await TestEngine.start({
-    hints: (hints) => ({
+    runtimeEvents: (runtimeEvents) => ({
       get source() {
-        return hints.source;
+        return runtimeEvents.source;
       },
       async *subscribe(signal) {
-        const late: ContainerHint[] = [];
+        const late: RuntimeEvent[] = [];
         let deliver = (): void => {};
         held.push(() => deliver());
-        const inner = hints.subscribe(signal)[Symbol.asyncIterator]();
+        const inner = runtimeEvents.subscribe(signal)[Symbol.asyncIterator]();
         const collect = (async () => {
           for (;;) {
             const { value, done } = await inner.next();
@@ -293,15 +293,15 @@ test("a runtime that answers too late has not made things twice", async () => {
   assert.equal(node.container("web", "main").restartCount, 0);
 });
 
-function spoiltHints(
-  spoil: (hint: ContainerHint) => readonly ContainerHint[],
-): NonNullable<TestEngineOptions["hints"]> {
-  return (hints) => ({
+function spoiltEvents(
+  spoil: (hint: RuntimeEvent) => readonly RuntimeEvent[],
+): NonNullable<TestEngineOptions["runtimeEvents"]> {
+  return (runtimeEvents) => ({
     get source() {
-      return hints.source;
+      return runtimeEvents.source;
     },
     async *subscribe(signal) {
-      for await (const hint of hints.subscribe(signal)) yield* spoil(hint);
+      for await (const hint of runtimeEvents.subscribe(signal)) yield* spoil(hint);
     },
   });
 }

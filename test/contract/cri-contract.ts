@@ -2,7 +2,7 @@
 // behind gRPC, and real containerd.
 
 import { after, before, describe } from "node:test";
-import type { HintPorts, ImageService, RuntimeService } from "../../src/connections/cri/index.ts";
+import type { ImageService, RuntimeEventPorts, RuntimeService } from "../../src/connections/cri/index.ts";
 import { containerContract } from "./containers.ts";
 import { execContract } from "./exec.ts";
 import { imageContract } from "./images.ts";
@@ -16,7 +16,7 @@ import { stopContract } from "./stopping.ts";
 export interface ContractSubject extends AsyncDisposable {
   readonly runtime: RuntimeService;
   readonly images: ImageService;
-  readonly containerdEvents?: NonNullable<HintPorts["containerdEvents"]>;
+  readonly containerdEvents?: NonNullable<RuntimeEventPorts["containerdEvents"]>;
   /** An image with a shell, present on the node. */
   readonly image: string;
   /** An existing directory that the tests may fill. */

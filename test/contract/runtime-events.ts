@@ -1,25 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type ContainerHint,
-  ContainerHints,
-  ContainerState,
-  PodSandboxState,
-} from "../../src/connections/cri/index.ts";
+import { ContainerState, PodSandboxState, type RuntimeEvent, RuntimeEvents } from "../../src/connections/cri/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import { eventually, type Pods } from "./pods.ts";
 
 export function hintContract(pods: Pods): void {
-  test("hints: a gap first, then one for every change of a container or sandbox", async () => {
+  test("runtime events: a gap first, then one for every change of a container or sandbox", async () => {
     const { runtime, containerdEvents } = pods.subject;
-    const seen: ContainerHint[] = [];
+    const seen: RuntimeEvent[] = [];
     await using scope = new TaskScope();
     const source = containerdEvents === undefined ? {} : { containerdEvents };
-    const hints = new ContainerHints({ runtime, clock: systemClock, log: silentLogger, ...source });
-    scope.spawn("hints", async (signal) => {
-      for await (const hint of hints.subscribe(signal)) seen.push(hint);
+    const runtimeEvents = new RuntimeEvents({ runtime, clock: systemClock, log: silentLogger, ...source });
+    scope.spawn("runtime events", async (signal) => {
+      for await (const hint of runtimeEvents.subscribe(signal)) seen.push(hint);
     });
-    const sees = (kind: ContainerHint["kind"], id: string) =>
+    const sees = (kind: RuntimeEvent["kind"], id: string) =>
       eventually(async () => seen.find((hint) => hint.kind === kind && hint.kind !== "gap" && hint.id === id));
     await eventually(async () => seen[0]);
     assert.equal(seen[0]?.kind, "gap");

@@ -14,7 +14,7 @@ import { nodeApiMounts } from "../../src/node/server/api/node-api.ts";
 import type { ApiMount } from "../../src/node/server/api/router.ts";
 import { systemLogsService } from "../../src/node/server/api/system-logs.ts";
 import { containerLogsService } from "../../src/node/server/logs/container-logs.ts";
-import { Figures } from "../../src/node/server/metric-registries.ts";
+import { MetricRegistries } from "../../src/node/server/metric-registries.ts";
 import { figureMounts } from "../../src/node/server/serve-node-api.ts";
 import { eventually } from "../support/agent.ts";
 import { ContainerLogWriter } from "../support/log-writer.ts";
@@ -127,7 +127,7 @@ function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWrite
   };
   const runtimeViews = { latest: () => observed, inspect: async () => observed };
   const logs = { views, runtimeViews, runtime, clock: systemClock, splitStreams: true };
-  const figures = figureMounts({ figures: new Figures(), statistics: noStatistics, log: silentLogger });
+  const figures = figureMounts({ figures: new MetricRegistries(), statistics: noStatistics, log: silentLogger });
   const settings = { ...allOn, enableSystemLogHandler: false, flagz: true, statusz: true };
   const ports = apiPorts({ runtime, views, runtimeViews, figures, containerLogs: containerLogsService(logs) });
   const query = logQuery({ clock: systemClock, root, journalctl });

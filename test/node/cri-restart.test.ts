@@ -3,11 +3,11 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
-  type ContainerHint,
-  ContainerHints,
   ContainerState,
   CriClient,
   CriError,
+  type RuntimeEvent,
+  RuntimeEvents,
 } from "../../src/connections/cri/index.ts";
 import { silentLogger, systemClock, TaskScope } from "../../src/ground/base/index.ts";
 import { eventually, Pods } from "../contract/pods.ts";
@@ -26,11 +26,11 @@ test("containerd is killed under 50 calls: each fails typed, and the same client
   pods.use({ runtime, images: client.images, image: images.busybox, directory, cgroupParent: cgroupRoot, ...nothing });
 
   await using scope = new TaskScope();
-  const seen: ContainerHint[] = [];
+  const seen: RuntimeEvent[] = [];
   const containerdEvents = client.containerdEvents.bind(client);
-  const hints = new ContainerHints({ runtime, containerdEvents, clock: systemClock, log: silentLogger });
-  scope.spawn("hints", async (signal) => {
-    for await (const hint of hints.subscribe(signal)) seen.push(hint);
+  const runtimeEvents = new RuntimeEvents({ runtime, containerdEvents, clock: systemClock, log: silentLogger });
+  scope.spawn("runtime events", async (signal) => {
+    for await (const hint of runtimeEvents.subscribe(signal)) seen.push(hint);
   });
   const gaps = () => seen.filter(({ kind }) => kind === "gap").length;
   await eventually(async () => (gaps() === 1 ? true : undefined));
@@ -49,7 +49,7 @@ test("containerd is killed under 50 calls: each fails typed, and the same client
   assert.deepEqual(codes, new Set(["Unavailable"]));
   assert.ok(failures.every((failure) => failure.operation === "stopContainer"));
   await assert.rejects(runtime.version({ version: "" }), { code: "Unavailable" });
-  assert.equal(hints.source, undefined);
+  assert.equal(runtimeEvents.source, undefined);
 
   await containerd.restart();
   const backAt = performance.now();

@@ -6,7 +6,7 @@ import { buildPodSight, type PodSight } from "../../src/agent/build-pod-sight.ts
 import type { PodEngineParts } from "../../src/agent/pod-engine-parts.ts";
 import { Wakes } from "../../src/agent/wakes.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "../../src/beside/hollow/index.ts";
-import { ContainerHints, CriError } from "../../src/connections/cri/index.ts";
+import { CriError, RuntimeEvents } from "../../src/connections/cri/index.ts";
 import { Ledger, messageOf, silentLogger, TaskScope } from "../../src/ground/base/index.ts";
 import type {
   ContainerStatus,
@@ -20,13 +20,13 @@ import type {
   Provisional,
 } from "../../src/ground/model/index.ts";
 import { AgentMetrics } from "../../src/node/metrics/index.ts";
-import { Figures } from "../../src/node/server/index.ts";
+import { MetricRegistries } from "../../src/node/server/index.ts";
 import { Admission, type AdmissionHandler } from "../../src/pod/registry/index.ts";
 import { StartError } from "../../src/pod/runtime/index.ts";
 import { noDeviceGrants } from "../../src/pod/runtime/mapping/context.ts";
 import { PodMux } from "../../src/pod/sources/index.ts";
 import { PodVolumes, VolumeFiles, type VolumeKind } from "../../src/pod/volumes/index.ts";
-import { Rush, StartSlots } from "../../src/pod/workers/index.ts";
+import { PodChurn, StartSlots } from "../../src/pod/workers/index.ts";
 import { exampleContext } from "./example-context.ts";
 import { FakeClock, settleFiles } from "./fake-clock.ts";
 
@@ -43,7 +43,7 @@ export interface TestEngineOptions {
   /** What containers get of devices. */
   readonly devicesFor?: PodEngineParts["devicesFor"];
   /** Stands between the runtime's hints and the engine. */
-  readonly hints?: (hints: PodEngineParts["hints"]) => PodEngineParts["hints"];
+  readonly runtimeEvents?: (runtimeEvents: PodEngineParts["runtimeEvents"]) => PodEngineParts["runtimeEvents"];
   /** Stands between the engine and the runtime's answers. */
   readonly answers?: (runtime: FakeRuntime["runtime"]) => FakeRuntime["runtime"];
   readonly startSlots?: number;
@@ -115,7 +115,7 @@ export class TestEngine implements AsyncDisposable {
   }
 
   /** What this life has counted. */
-  get figures(): Figures {
+  get figures(): MetricRegistries {
     return this.#life.figures;
   }
 
@@ -227,7 +227,7 @@ export class TestEngine implements AsyncDisposable {
   /** What the agent does every few minutes: removes directories of pods that nobody knows. */
   async cleanOrphanedDirectories(): Promise<void> {
     const { sight, volumes, scope } = this.#life;
-    const known = await sight.podsToKeep(scope.signal);
+    const known = await sight.podsInUse(scope.signal);
     if (known !== undefined) await volumes.cleanOrphanedDirectories(known, scope.signal);
   }
 
@@ -241,9 +241,9 @@ export class TestEngine implements AsyncDisposable {
     const { clock, rootDir } = this;
     const { images } = this.runtime;
     const runtime = this.#options.answers?.(this.runtime.runtime) ?? this.runtime.runtime;
-    const { source = "file", handlers = [], hints = (unchanged) => unchanged, startSlots = 4 } = this.#options;
+    const { source = "file", handlers = [], runtimeEvents = (unchanged) => unchanged, startSlots = 4 } = this.#options;
     const scope = new TaskScope();
-    const figures = new Figures();
+    const figures = new MetricRegistries();
     const metrics = new AgentMetrics(figures, clock);
     const recordEvent: PodEngineParts["recordPodEvent"] = ({ metadata }, { reason, message }) => {
       this.events.push(`${metadata.name} ${reason}: ${message}`);
@@ -252,9 +252,19 @@ export class TestEngine implements AsyncDisposable {
     const mux = new PodMux({ mode: "incremental", sources }, { clock, recordEvent });
     const ledger = new Ledger<PodUid, PodStep>(clock, undefined, metrics.pods.onStep);
     const wakes = new Wakes();
-    const hinted = hints(new ContainerHints({ runtime, clock, log: silentLogger }));
+    const hinted = runtimeEvents(new RuntimeEvents({ runtime, clock, log: silentLogger }));
     const wasOomKilled = (): boolean => false;
-    const seen = { clock, log: silentLogger, runtime, hints: hinted, mux, metrics, wakes, rootDir, wasOomKilled };
+    const seen = {
+      clock,
+      log: silentLogger,
+      runtime,
+      runtimeEvents: hinted,
+      mux,
+      metrics,
+      wakes,
+      rootDir,
+      wasOomKilled,
+    };
     const sight = buildPodSight(seen);
     const volumes = new PodVolumes(scope, {
       clock,
@@ -282,7 +292,7 @@ export class TestEngine implements AsyncDisposable {
       podsDir: join(rootDir, "pods"),
       runtime,
       runtimeName: () => "containerd",
-      hints: hinted,
+      runtimeEvents: hinted,
       onOom: () => {},
       admission: new Admission(Object.fromEntries(handlers.entries())),
       context: this.#nodeContext(),
@@ -322,7 +332,7 @@ export class TestEngine implements AsyncDisposable {
           }
         },
       },
-      rush: new Rush(new StartSlots(clock, startSlots)),
+      churn: new PodChurn(new StartSlots(clock, startSlots)),
       metrics,
       recordPodEvent: recordEvent,
       recordNodeEvent() {},
@@ -365,7 +375,7 @@ interface Life {
   readonly ledger: PodLedger;
   /** What pods are judged by has become known, or has changed. */
   readonly reconsider: () => void;
-  readonly figures: Figures;
+  readonly figures: MetricRegistries;
 }
 
 /** A pod with the uid and the name given, and one container `main` unless told otherwise. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { messageOf, type TaskScope } from "../../ground/base/index.ts";
-import { takesPacked } from "./door/accepts-gzip.ts";
+import { acceptsGzip } from "./door/accepts-gzip.ts";
 import { Assets, pageName } from "./door/assets.ts";
 import { neverKept, safetyHeaders } from "./door/headers.ts";
 import { crossSite, foreignness } from "./door/same-site.ts";
@@ -154,7 +154,7 @@ export class Dashboard {
       throw new Refusal(503, "as many pages as may be are open already; close one", { "Retry-After": "10" });
     }
     const { "last-event-id": lastEventId, "accept-encoding": accepted } = request.headers;
-    const isPacked = takesPacked(accepted);
+    const isPacked = acceptsGzip(accepted);
     response.writeHead(200, {
       ...safetyHeaders,
       "Content-Type": "text/event-stream; charset=utf-8",

@@ -12,7 +12,7 @@ import {
   TaskResumed,
   TaskStart,
 } from "./gen/containerd/payloads.ts";
-import type { ContainerHint } from "./runtime-event.ts";
+import type { RuntimeEvent } from "./runtime-event.ts";
 
 /** The namespace containerd's CRI plugin keeps its containers in. */
 export const criNamespace = "k8s.io";
@@ -38,7 +38,7 @@ const topics = [
 /** What to subscribe to: one filter per topic, any of which lets an event pass. */
 export const eventFilters: readonly string[] = topics.map((topic) => `namespace==${criNamespace},topic=="${topic}"`);
 
-type HintKind = Exclude<ContainerHint["kind"], "gap">;
+type HintKind = Exclude<RuntimeEvent["kind"], "gap">;
 
 interface Payload {
   readonly kind: HintKind;
@@ -60,7 +60,7 @@ const payloads: Readonly<Record<string, Payload>> = table({
 });
 
 /** The hint in an event of containerd; undefined for events that concern no container or another namespace. */
-export function hintFromEnvelope({ namespace, event }: Envelope): ContainerHint | undefined {
+export function hintFromEnvelope({ namespace, event }: Envelope): RuntimeEvent | undefined {
   if (event === undefined || (namespace !== "" && namespace !== criNamespace)) return undefined;
   const name = /(?:^|\/)containerd\.events\.(\w+)$/.exec(event.typeUrl)?.[1];
   const payload = name === undefined ? undefined : payloads[name];

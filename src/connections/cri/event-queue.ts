@@ -1,7 +1,7 @@
 import { onAbort } from "../../ground/base/index.ts";
 
 /** Items from whoever pushes to the one who drains; the end comes after everything pushed before it. */
-export class HintQueue<Item, Ending> {
+export class EventQueue<Item, Ending> {
   readonly #items: Item[] = [];
   #outcome: { readonly ending: Ending } | { readonly error: unknown } | undefined;
   #wake = (): void => {};

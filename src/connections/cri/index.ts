@@ -61,8 +61,8 @@ export type { RuntimeIdentity } from "./identity.ts";
 export type { ImageContent, Ingest, ManifestLayers } from "./image-content.ts";
 export { liveLayers, type MeasureLayer } from "./live-layers.ts";
 export { type CriOperation, deadlineMs } from "./operations.ts";
-export type { ContainerHint } from "./runtime-event.ts";
-export { ContainerHints, type HintPorts } from "./runtime-events.ts";
+export type { RuntimeEvent } from "./runtime-event.ts";
+export { type RuntimeEventPorts, RuntimeEvents } from "./runtime-events.ts";
 export {
   criConnection,
   type RuntimeConnection,

@@ -1,12 +1,12 @@
 import type { PodUid, SandboxId } from "../../ground/model/index.ts";
 
 /** Where hints come from; `none`: the runtime offers no events and only looking again finds changes. */
-export type HintSource = "cri" | "containerd" | "none";
+export type RuntimeEventSource = "cri" | "containerd" | "none";
 
 /** Something changed: look again. A hint never says what is true now, and a lost one must be healed by relisting. */
-export type ContainerHint =
+export type RuntimeEvent =
   /** Changes before this moment may have gone unnoticed: look at everything. */
-  | { readonly kind: "gap"; readonly source: HintSource }
+  | { readonly kind: "gap"; readonly source: RuntimeEventSource }
   | {
       readonly kind: "created" | "started" | "stopped" | "deleted" | "oom" | "changed";
       /** A container, or a sandbox: runtimes report a sandbox's own process alike. */

@@ -15,8 +15,8 @@ import {
   PodSandboxStatusResponse,
   type VersionResponse,
 } from "./gen/index.ts";
-import type { ContainerHint } from "./runtime-event.ts";
-import { ContainerHints } from "./runtime-events.ts";
+import type { RuntimeEvent } from "./runtime-event.ts";
+import { RuntimeEvents } from "./runtime-events.ts";
 
 /** A stream the test feeds: items, an end, or an error; it also ends with its signal, as a real one does. */
 class Feed<Item> {
@@ -65,7 +65,7 @@ function subscribe({ reachable } = { reachable: true }) {
   const containers = new Map<string, ContainerState>();
   const sandboxes = new Map<string, PodSandboxState>();
   const requests: { filters: string[]; namespace: string }[] = [];
-  const hints = new ContainerHints({
+  const runtimeEvents = new RuntimeEvents({
     clock,
     log: silentLogger,
     runtime: {
@@ -91,9 +91,9 @@ function subscribe({ reachable } = { reachable: true }) {
     },
   });
   const stopping = new AbortController();
-  const seen: ContainerHint[] = [];
+  const seen: RuntimeEvent[] = [];
   const ended = (async () => {
-    for await (const hint of hints.subscribe(stopping.signal)) seen.push(hint);
+    for await (const hint of runtimeEvents.subscribe(stopping.signal)) seen.push(hint);
   })().catch((error: unknown) => error);
   const stop = async (): Promise<void> => {
     stopping.abort();
@@ -102,7 +102,7 @@ function subscribe({ reachable } = { reachable: true }) {
     assert.equal(getEventListeners(stopping.signal, "abort").length, 0);
     assert.equal(clock.pendingTimers, 0);
   };
-  return { clock, cri, containerd, runtime, containers, sandboxes, requests, hints, seen, stop };
+  return { clock, cri, containerd, runtime, containers, sandboxes, requests, runtimeEvents, seen, stop };
 }
 
 function stopped(id: string): ContainerEventResponse {
@@ -119,10 +119,10 @@ function exited(id: string): Envelope {
 }
 
 test("CRI events where offered: a gap first, then hints that name pod and sandbox", async () => {
-  const { clock, cri, hints, seen, stop } = subscribe();
+  const { clock, cri, runtimeEvents, seen, stop } = subscribe();
   await clock.advance(100);
   assert.deepEqual(seen, [{ kind: "gap", source: "cri" }]);
-  assert.equal(hints.source, "cri");
+  assert.equal(runtimeEvents.source, "cri");
   cri.push(stopped("c1"));
   cri.push(ContainerEventResponse.fromPartial({ containerId: "c2" }));
   await settle();
@@ -149,11 +149,11 @@ for (const [name, ending] of [
   ["an end at once", "end"],
 ] as const) {
   test(`${name} means not offered: containerd's own events are used, in its CRI namespace`, async () => {
-    const { clock, cri, containerd, requests, hints, seen, stop } = subscribe();
+    const { clock, cri, containerd, requests, runtimeEvents, seen, stop } = subscribe();
     cri.push(ending);
     await clock.advance(100);
     assert.deepEqual(seen, [{ kind: "gap", source: "containerd" }]);
-    assert.equal(hints.source, "containerd");
+    assert.equal(runtimeEvents.source, "containerd");
     assert.equal(requests[0]?.namespace, "k8s.io");
     assert.ok(requests[0]?.filters.includes('namespace==k8s.io,topic=="/tasks/exit"'));
     containerd.push(exited("c1"));
@@ -164,7 +164,7 @@ for (const [name, ending] of [
 }
 
 test("a broken stream is renewed by itself, and each renewal begins with a gap", async () => {
-  const { clock, cri, containerd, runtime, hints, seen, stop } = subscribe();
+  const { clock, cri, containerd, runtime, runtimeEvents, seen, stop } = subscribe();
   cri.push(unimplemented);
   await clock.advance(100);
   runtime.reachable = false;
@@ -172,7 +172,7 @@ test("a broken stream is renewed by itself, and each renewal begins with a gap",
   cri.push(unavailable);
   cri.push(unavailable);
   await clock.advance(500);
-  assert.equal(hints.source, undefined);
+  assert.equal(runtimeEvents.source, undefined);
   assert.equal(seen.length, 1, "no gap while there is no connection");
   runtime.reachable = true;
   await clock.advance(3_000);
@@ -202,12 +202,12 @@ test("a stream that lived and then ends is broken, not absent", async () => {
 });
 
 test("a runtime without any events says so once, and is asked again later", async () => {
-  const { clock, cri, containerd, hints, seen, stop } = subscribe();
+  const { clock, cri, containerd, runtimeEvents, seen, stop } = subscribe();
   cri.push(unimplemented);
   containerd.push(new CriError("Unimplemented", "containerdEvents", "unknown service"));
   await clock.advance(60_000);
   assert.deepEqual(seen, [{ kind: "gap", source: "none" }]);
-  assert.equal(hints.source, "none");
+  assert.equal(runtimeEvents.source, "none");
   await clock.advance(300_000);
   assert.deepEqual(seen.slice(1), [{ kind: "gap", source: "cri" }]);
   await stop();
@@ -250,9 +250,9 @@ test("the exit of a sandbox waits for its status too; an exit that never shows i
 });
 
 test("leaving the subscription early closes its streams", async () => {
-  const { clock, cri, hints, stop } = subscribe();
+  const { clock, cri, runtimeEvents, stop } = subscribe();
   await clock.advance(100);
-  const other = hints.subscribe(new AbortController().signal);
+  const other = runtimeEvents.subscribe(new AbortController().signal);
   const first = other.next();
   await clock.advance(100);
   assert.deepEqual(await first, { done: false, value: { kind: "gap", source: "cri" } });

@@ -2,10 +2,10 @@ import { type Clock, type Logger, TaskScope } from "../../ground/base/index.ts";
 import type { PodUid, SandboxId } from "../../ground/model/index.ts";
 import { criNamespace, eventFilters, hintFromEnvelope } from "./containerd-events.ts";
 import { CriError } from "./errors.ts";
-import { HintQueue } from "./event-queue.ts";
+import { EventQueue } from "./event-queue.ts";
 import type { Envelope, SubscribeRequest } from "./gen/containerd/events.ts";
 import { type ContainerEventResponse, ContainerEventType } from "./gen/runtime/v1/events.ts";
-import type { ContainerHint, HintSource } from "./runtime-event.ts";
+import type { RuntimeEvent, RuntimeEventSource } from "./runtime-event.ts";
 import type { RuntimeService } from "./services.ts";
 import { untilStopped } from "./until-stopped.ts";
 
@@ -16,7 +16,7 @@ const askAgainMs = 300_000;
 const answerWithinMs = 10_000;
 const refusalWithinMs = 100;
 
-export interface HintPorts {
+export interface RuntimeEventPorts {
   readonly runtime: Pick<RuntimeService, "getContainerEvents" | "version" | "containerStatus" | "podSandboxStatus">;
   /** containerd's own stream; absent where the runtime is no separate process. */
   readonly containerdEvents?: (
@@ -35,21 +35,21 @@ type Ending = { readonly type: "notOffered" } | { readonly type: "broken"; reado
  * Hints about containers from whichever stream the runtime offers. The stream is renewed by itself; each time it has
  * been, a `gap` comes first.
  */
-export class ContainerHints {
-  readonly #ports: HintPorts;
-  #source: HintSource | undefined;
+export class RuntimeEvents {
+  readonly #ports: RuntimeEventPorts;
+  #source: RuntimeEventSource | undefined;
 
-  constructor(ports: HintPorts) {
+  constructor(ports: RuntimeEventPorts) {
     this.#ports = ports;
   }
 
   /** The stream in use; undefined while there is no connection. */
-  get source(): HintSource | undefined {
+  get source(): RuntimeEventSource | undefined {
     return this.#source;
   }
 
   /** Never ends by itself; throws the signal's reason when aborted. One subscription at a time. */
-  async *subscribe(signal: AbortSignal): AsyncGenerator<ContainerHint, never> {
+  async *subscribe(signal: AbortSignal): AsyncGenerator<RuntimeEvent, never> {
     const { clock, log } = this.#ports;
     let retryMs = firstRetryMs;
     for (;;) {
@@ -71,7 +71,7 @@ export class ContainerHints {
     }
   }
 
-  async *#anyStream(signal: AbortSignal): AsyncGenerator<ContainerHint, Ending> {
+  async *#anyStream(signal: AbortSignal): AsyncGenerator<RuntimeEvent, Ending> {
     const { runtime, containerdEvents } = this.#ports;
     const openCri = (streamSignal: AbortSignal) => runtime.getContainerEvents({}, { signal: streamSignal });
     const fromCri = yield* this.#stream("cri", openCri, hintFromCri, signal);
@@ -82,13 +82,13 @@ export class ContainerHints {
   }
 
   async *#stream<Item>(
-    source: HintSource,
+    source: RuntimeEventSource,
     open: (signal: AbortSignal) => AsyncIterable<Item>,
-    hintOf: (item: Item) => ContainerHint | undefined,
+    hintOf: (item: Item) => RuntimeEvent | undefined,
     signal: AbortSignal,
-  ): AsyncGenerator<ContainerHint, Ending> {
+  ): AsyncGenerator<RuntimeEvent, Ending> {
     await using scope = new TaskScope(signal);
-    const queue = new HintQueue<ContainerHint, Ending>();
+    const queue = new EventQueue<RuntimeEvent, Ending>();
     let accepted = false;
     const accept = (): void => {
       if (accepted) return;
@@ -151,7 +151,7 @@ const criKinds = {
   [ContainerEventType.CONTAINER_DELETED_EVENT]: "deleted",
 } as const;
 
-function hintFromCri(event: ContainerEventResponse): ContainerHint {
+function hintFromCri(event: ContainerEventResponse): RuntimeEvent {
   const kind = criKinds[event.containerEventType] ?? "changed";
   const sandbox = event.podSandboxStatus;
   if (sandbox?.metadata === undefined) return { kind, id: event.containerId };

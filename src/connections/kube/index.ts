@@ -12,7 +12,7 @@ export {
 export {
   type CertificateFigures,
   CertificateFileStore,
-  CertificateManager,
+  CertificateRotation,
   type CertificateState,
   issueCertificate,
   issuedWithinMs,

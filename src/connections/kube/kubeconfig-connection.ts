@@ -5,7 +5,7 @@ import {
   bootstrapClientCertificate,
   type CertificateFigures,
   CertificateFileStore,
-  CertificateManager,
+  CertificateRotation,
   chooseBootstrap,
   clientUse,
   guardClientCertificate,
@@ -53,7 +53,7 @@ export class KubeconfigConnection implements ApiConnection {
   readonly #settings: KubeClientsSettings;
   readonly #log: Logger;
   readonly #certDir: string;
-  #certificate: CertificateManager | undefined;
+  #certificate: CertificateRotation | undefined;
 
   constructor(ports: ApiConnectionPorts) {
     this.#ports = ports;
@@ -130,11 +130,11 @@ export class KubeconfigConnection implements ApiConnection {
     scope.spawn("client certificate guard", (signal) => guardClientCertificate(manager, { clock, log }, signal));
   }
 
-  #certificateManager(access: ClusterAccess): CertificateManager {
+  #certificateManager(access: ClusterAccess): CertificateRotation {
     const { config, clock, random } = this.#ports;
     const { bootstrapKubeconfig } = config.flags;
     const ports = { clock, log: this.#log, random };
-    return new CertificateManager(clientUse, {
+    return new CertificateRotation(clientUse, {
       ...ports,
       store: this.#store(certificateFiles(access)),
       template: () => nodeIdentity(config.nodeName),

@@ -1,9 +1,9 @@
 import type { MetricRegistry } from "../../ground/metrics/index.ts";
-import type { Examined } from "../server/index.ts";
+import type { DoctorSummary } from "../server/index.ts";
 
 /** What `nodelet doctor` came to when somebody last had it examine this node; nothing before that. */
 export class DoctorMetrics {
-  #last: Examined | undefined;
+  #last: DoctorSummary | undefined;
 
   constructor(registry: MetricRegistry) {
     const help = "What the checks of nodelet doctor came to when it last examined this node";
@@ -16,7 +16,7 @@ export class DoctorMetrics {
     );
   }
 
-  examined(found: Examined): void {
+  examined(found: DoctorSummary): void {
     this.#last = found;
   }
 }

@@ -1,6 +1,6 @@
 // What the agent counts of itself: small hooks that other parts call, and figures that are read when somebody asks.
 import type { Clock } from "../../ground/base/index.ts";
-import type { Figures, HealthRegistry } from "../server/index.ts";
+import type { HealthRegistry, MetricRegistries } from "../server/index.ts";
 import { delays } from "./buckets.ts";
 import { ClaimMetrics } from "./claim-metrics.ts";
 import { DeviceMetrics } from "./device-metrics.ts";
@@ -27,7 +27,7 @@ export { type ShownRollout, showRollout } from "./rollout-metrics.ts";
 export { ShutdownMetrics } from "./shutdown-metrics.ts";
 
 export class AgentMetrics {
-  readonly figures: Figures;
+  readonly figures: MetricRegistries;
   readonly runtime: RuntimeMetrics;
   readonly pods: PodMetrics;
   readonly resizes: ResizeMetrics;
@@ -44,7 +44,7 @@ export class AgentMetrics {
   /** The clock that the agent goes by. */
   readonly clock: Clock;
 
-  constructor(figures: Figures, clock: Clock) {
+  constructor(figures: MetricRegistries, clock: Clock) {
     const { main } = figures;
     this.figures = figures;
     this.runtime = new RuntimeMetrics(main);

@@ -7,7 +7,7 @@ import { ApiError } from "../../connections/kube/index.ts";
 import type { LedgerEntry } from "../../ground/base/index.ts";
 import type { MetricRegistry } from "../../ground/metrics/index.ts";
 import type { Node, PodUid } from "../../ground/model/index.ts";
-import { Figures, HealthRegistry, type Reviews } from "../server/index.ts";
+import { HealthRegistry, MetricRegistries, type Reviews } from "../server/index.ts";
 import { sizeLabel } from "./image-metrics.ts";
 import { AgentMetrics, showClientCertificate, showRollout, showServingCertificate } from "./index.ts";
 import { measuredClock } from "./measured-clock.ts";
@@ -104,8 +104,8 @@ describe("a node's life in its metrics", () => {
   });
 });
 
-function madeUp(): { readonly figures: Figures; readonly clock: FakeClock; readonly metrics: AgentMetrics } {
-  const figures = new Figures();
+function madeUp(): { readonly figures: MetricRegistries; readonly clock: FakeClock; readonly metrics: AgentMetrics } {
+  const figures = new MetricRegistries();
   const clock = new FakeClock(Date.now());
   return { figures, clock, metrics: new AgentMetrics(figures, clock) };
 }
@@ -330,7 +330,7 @@ test("certificates: how long they are good, and how often renewing failed", asyn
 });
 
 test("which configuration is assigned, active and good, in the words of older kubelets", async () => {
-  const figures = new Figures();
+  const figures = new MetricRegistries();
   const map = { source: "/api/v1/namespaces/n/configmaps/m", uid: "u", resourceVersion: "7", key: "kubelet" };
   const local = { source: "local", uid: "", resourceVersion: "", key: "" };
   const shown = { assigned: map, active: local, lastKnownGood: undefined, hasError: true };

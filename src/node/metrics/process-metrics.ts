@@ -2,14 +2,19 @@ import { performance } from "node:perf_hooks";
 import { type Machine, type ProcessUsage, readProcess } from "../../connections/host/index.ts";
 import type { Clock } from "../../ground/base/index.ts";
 import { type AgentConfig, NODELET_VERSION } from "../../ground/config/index.ts";
-import type { Figures } from "../server/index.ts";
+import type { MetricRegistries } from "../server/index.ts";
 
 const stageLabels = { alpha: "ALPHA", beta: "BETA", GA: "", deprecated: "DEPRECATED" } as const;
 const none: readonly never[] = [];
 const notBuiltByGo = { git_commit: "", git_tree_state: "", build_date: "", go_version: "", compiler: "" };
 
 /** What this agent is: versions, gates, the name of its node. */
-export function showIdentity({ main }: Figures, config: AgentConfig, machine: Machine, cgroupVersion: number): void {
+export function showIdentity(
+  { main }: MetricRegistries,
+  config: AgentConfig,
+  machine: Machine,
+  cgroupVersion: number,
+): void {
   const { nodeName, gates, reportedVersion } = config;
   const [, major = "", minor = ""] = /^v?(\d+)\.(\d+)/.exec(reportedVersion) ?? [];
   main.gauge("kubelet_node_name", "[ALPHA] 1 for the name of this node", ["node"]).set({ node: nodeName }, 1);
@@ -44,7 +49,7 @@ const processFigures: readonly (readonly [string, "counter" | "gauge", string, k
 const oneScrapeMs = 100;
 
 /** What the agent's own process uses. Nothing is measured while nobody asks. */
-export function showProcess({ main, probes, slis }: Figures, clock: Clock): void {
+export function showProcess({ main, probes, slis }: MetricRegistries, clock: Clock): void {
   let last: { readonly at: number; readonly usage: ProcessUsage | undefined } | undefined;
   const usage = (): ProcessUsage | undefined => {
     const now = clock.monotonic();

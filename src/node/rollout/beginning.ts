@@ -10,7 +10,7 @@ export type TurnStart =
 
 /** Finds what the next turn of the agent begins with, and notes that it does. */
 export async function beginTurn(changes: ConfigChanges, isProcessStart: boolean): Promise<TurnStart> {
-  const { book, running } = changes;
+  const { record, running } = changes;
   const failed = new Map<VersionId, InvalidConfig>();
   const take = (found: LoadedVersion, isTrial: boolean): TurnStart => {
     running.become(found);
@@ -21,7 +21,7 @@ export async function beginTurn(changes: ConfigChanges, isProcessStart: boolean)
     const { state, use, isTrial } = changes.choose(isFirst);
     const known = failed.get(use);
     if (known !== undefined) return { kind: "invalid", loaded: known };
-    book.state = state;
+    record.state = state;
     if (trial !== undefined && trial.version !== state.trial?.version) changes.tellRollBack(trial.version);
     const found = await changes.loader.load(use);
     if ("invalid" in found) {
@@ -29,10 +29,10 @@ export async function beginTurn(changes: ConfigChanges, isProcessStart: boolean)
       giveUp(changes, use, found);
       continue;
     }
-    if (isTrial && trial?.version !== use) book.note(use, "trial", "the agent was started with it");
-    book.state = decide.forgetKept(changes.state, use, changes.wanted);
+    if (isTrial && trial?.version !== use) record.note(use, "trial", "the agent was started with it");
+    record.state = decide.forgetKept(changes.state, use, changes.wanted);
     if (!isTrial) {
-      await book.saveQuietly();
+      await record.saveQuietly();
       return take(found, false);
     }
     const safe = await unlessSecured(changes, found.version);
@@ -41,15 +41,15 @@ export async function beginTurn(changes: ConfigChanges, isProcessStart: boolean)
 }
 
 function giveUp(
-  { book, ports }: ConfigChanges,
+  { record, ports }: ConfigChanges,
   version: VersionId,
   { invalid, isLost }: { readonly invalid: InvalidConfig; readonly isLost: boolean },
 ): void {
   ports.log.error("A configuration can't be used", complaintAbout(invalid), { version });
-  book.state = isLost
-    ? decide.lose(book.state, version)
-    : decide.giveUp(book.state, version, invalid.message, ports.clock.now());
-  book.note(version, isLost ? "lost" : "refused", invalid.message);
+  record.state = isLost
+    ? decide.lose(record.state, version)
+    : decide.giveUp(record.state, version, invalid.message, ports.clock.now());
+  record.note(version, isLost ? "lost" : "refused", invalid.message);
 }
 
 /** What can't be saved is not tried where there is anything better: a crash would find nothing of it. */
@@ -57,21 +57,21 @@ async function unlessSecured(
   changes: ConfigChanges,
   version: ConfigVersion,
 ): Promise<LoadedVersion | "next" | undefined> {
-  const { book, ports, loader } = changes;
+  const { record, ports, loader } = changes;
   try {
-    await book.secure(version);
+    await record.secure(version);
     changes.unsaved = undefined;
     return undefined;
   } catch (error) {
     const why = changes.cantSave(version, error);
     if (changes.state.trial?.mustBeKept === true) {
       changes.unsaved = undefined;
-      book.state = decide.rollBack(changes.state, { kind: "not kept", why, now: ports.clock.now() });
+      record.state = decide.rollBack(changes.state, { kind: "not kept", why, now: ports.clock.now() });
       changes.tellRollBack(version.id);
       return "next";
     }
     const safe = await loader.knownGood();
-    if (safe !== undefined) book.state = { ...changes.state, trial: undefined };
+    if (safe !== undefined) record.state = { ...changes.state, trial: undefined };
     return safe;
   }
 }

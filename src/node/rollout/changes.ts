@@ -19,7 +19,7 @@ import * as decide from "./decide.ts";
 import { VersionLoader } from "./loader.ts";
 import type { OldNotes } from "./old-layout.ts";
 import { RolloutRefusal } from "./ports.ts";
-import { RolloutBook } from "./rollout-record.ts";
+import { RolloutRecord } from "./rollout-record.ts";
 import { type LoadedVersion, RunningConfig } from "./running.ts";
 import type { AssignedVersion, RefusalKind, RolloutState } from "./state.ts";
 import type { RolloutStore } from "./store.ts";
@@ -55,7 +55,7 @@ export interface KeeperPorts {
 export class ConfigChanges {
   readonly settings: KeeperSettings;
   readonly ports: KeeperPorts;
-  readonly book: RolloutBook;
+  readonly record: RolloutRecord;
   readonly loader: VersionLoader;
   readonly running: RunningConfig;
   /** What the files last said. */
@@ -66,13 +66,13 @@ export class ConfigChanges {
   constructor(settings: KeeperSettings, ports: KeeperPorts) {
     this.settings = settings;
     this.ports = ports;
-    this.book = new RolloutBook(ports);
-    this.loader = new VersionLoader(this.book, settings.argv, ports.io);
+    this.record = new RolloutRecord(ports);
+    this.loader = new VersionLoader(this.record, settings.argv, ports.io);
     this.running = new RunningConfig(ports.clock);
   }
 
   get state(): RolloutState {
-    return this.book.state;
+    return this.record.state;
   }
 
   /** What the files or the API want. */
@@ -98,7 +98,7 @@ export class ConfigChanges {
     const { active } = this.running;
     const target = decide.dueVersion(this.state, version.id);
     this.unsaved = undefined;
-    this.book.keepAtHand(version);
+    this.record.keepAtHand(version);
     if (active === undefined || this.running.turn === undefined || target === active.version.id) return;
     const isGood = this.state.good?.version === target;
     if (!isGood) await this.#heedRefusalOfSame(version);
@@ -123,10 +123,10 @@ export class ConfigChanges {
   async #heedRefusalOfSame(version: ConfigVersion): Promise<void> {
     if (version.source.from !== "configMap" || decide.refusalOf(this.state, version.id) !== undefined) return;
     for (const { version: id } of this.state.refused.toReversed()) {
-      const other = await this.book.find(id);
+      const other = await this.record.find(id);
       if (other === undefined || !isSameText(version, other)) continue;
-      this.book.state = decide.passOnRefusal(this.state, id, version.id);
-      return await this.book.saveQuietly();
+      this.record.state = decide.passOnRefusal(this.state, id, version.id);
+      return await this.record.saveQuietly();
     }
   }
 
@@ -169,16 +169,16 @@ export class ConfigChanges {
     { effect, cause, what }: { effect: "at once" | "restart"; cause: string; what: "good" | "trial" },
   ): Promise<void> {
     const before = this.state;
-    this.book.state = next;
+    this.record.state = next;
     if (what === "trial") this.#secureWayBack(before);
-    this.book.keepAtHand(found.version);
-    this.book.note(found.version.id, what, cause);
+    this.record.keepAtHand(found.version);
+    this.record.note(found.version.id, what, cause);
     try {
       // Back to what is known to be good there is a way on a full disk, too: the next process finds it by itself.
-      if (what === "good") await this.book.saveQuietly();
-      else await this.book.secure(found.version);
+      if (what === "good") await this.record.saveQuietly();
+      else await this.record.secure(found.version);
     } catch (error) {
-      this.book.state = before;
+      this.record.state = before;
       throw new RolloutRefusal(this.cantSave(found.version, error), { cause: error });
     }
     this.#takeUp(found, effect, cause);
@@ -194,8 +194,8 @@ export class ConfigChanges {
     if (!this.settings.isFollowed || good !== undefined || id === undefined) return;
     // What a person only tries is not to stay.
     if ((trial?.version === id && trial.mustBeKept) || this.running.missing(this.needs) !== undefined) return;
-    this.book.state = { ...this.state, good: { version: id, needs: this.needs } };
-    this.book.note(id, "good", "it works so far, and nothing else is known to");
+    this.record.state = { ...this.state, good: { version: id, needs: this.needs } };
+    this.record.note(id, "good", "it works so far, and nothing else is known to");
   }
 
   cantSave({ id }: ConfigVersion, error: unknown): string {
@@ -220,15 +220,15 @@ export class ConfigChanges {
 
   async #refuse(version: VersionId, kind: RefusalKind, why: string): Promise<void> {
     this.ports.log.error("A configuration is refused; the one in use stays", why, { version });
-    this.book.state = decide.refuseVersion(this.state, { version, kind, why, now: this.ports.clock.now() });
-    this.book.note(version, "refused", why);
+    this.record.state = decide.refuseVersion(this.state, { version, kind, why, now: this.ports.clock.now() });
+    this.record.note(version, "refused", why);
     this.running.tellNow(refusedEvent(why));
-    await this.book.saveQuietly();
+    await this.record.saveQuietly();
   }
 
   becomeGood(id: VersionId, what: "good" | "kept", why: string): void {
-    this.book.state = decide.becomeGood(this.state, id, this.needs);
-    this.book.note(id, what, why);
+    this.record.state = decide.becomeGood(this.state, id, this.needs);
+    this.record.note(id, what, why);
     this.ports.log.info("The configuration is known to be good", { version: id, why });
   }
 
@@ -250,19 +250,19 @@ export class ConfigChanges {
   async takeBack(kind: RefusalKind, why: string): Promise<void> {
     const version = this.state.trial?.version;
     if (version === undefined) return;
-    this.book.state = decide.rollBack(this.state, { kind, why, now: this.ports.clock.now() });
+    this.record.state = decide.rollBack(this.state, { kind, why, now: this.ports.clock.now() });
     this.tellRollBack(version);
-    await this.book.saveQuietly();
+    await this.record.saveQuietly();
   }
 
   tellRollBack(version: VersionId): void {
     const why = decide.refusalOf(this.state, version)?.why ?? "something else is wanted by now";
     this.ports.log.warn("The configuration was taken back", { version, why });
-    this.book.note(version, "rolled back", why);
+    this.record.note(version, "rolled back", why);
     this.running.tellNext(rolledBackEvent(why));
   }
 
   async prune(): Promise<void> {
-    await this.book.prune([this.files?.version.id, this.running.id]);
+    await this.record.prune([this.files?.version.id, this.running.id]);
   }
 }

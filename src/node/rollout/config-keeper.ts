@@ -36,13 +36,13 @@ export class ConfigKeeper {
   }
 
   async open(): Promise<void> {
-    const { book } = this.#changes;
-    await book.open();
+    const { record } = this.#changes;
+    await record.open();
     if (this.#ports.store.isBlank) await adoptNotes(this.#changes);
     await this.#heedHungNote();
     const { assigned } = this.state;
     if (assigned === undefined || this.#settings.assignedBy.includes(assigned.by)) return;
-    book.state = { ...this.state, assigned: undefined };
+    record.state = { ...this.state, assigned: undefined };
   }
 
   /** A process that got stuck during a trial could only leave a note. */
@@ -69,18 +69,18 @@ export class ConfigKeeper {
   }
 
   get report(): RolloutReport | undefined {
-    const { running, book, wanted, unsaved } = this.#changes;
+    const { running, record, wanted, unsaved } = this.#changes;
     const { id: active, elapsedMs } = running;
     if (active === undefined) return undefined;
     const missing = running.missing(this.state.trial?.needs ?? this.state.good?.needs ?? []);
     const problem = this.#syncProblem || (unsaved?.why ?? "");
-    return reportOf(book, { active, wanted, problem, isFollowed: this.#settings.isFollowed, elapsedMs, missing });
+    return reportOf(record, { active, wanted, problem, isFollowed: this.#settings.isFollowed, elapsedMs, missing });
   }
 
   /** What the next turn of the agent begins with. `files` are those of the first turn, until others are proposed. */
   begin(files: ReadVersion, isProcessStart: boolean): Promise<TurnStart> {
     this.#changes.files ??= files;
-    this.#changes.book.keepAtHand(this.#changes.files.version);
+    this.#changes.record.keepAtHand(this.#changes.files.version);
     return this.#inTurn(() => beginTurn(this.#changes, isProcessStart));
   }
 
@@ -91,27 +91,27 @@ export class ConfigKeeper {
 
   /** The turn ended with an error. Another one is to begin where there is something to go back to. */
   failed(error: unknown): Promise<"begin anew" | "give up"> {
-    const { running, book } = this.#changes;
+    const { running, record } = this.#changes;
     running.leave();
     return this.#inTurn(async () => {
       if (this.state.trial?.version === running.id && decide.canRollBack(this.state)) {
         await this.#changes.takeBack("harmful", `the agent could not run with it: ${explain(error)}`);
         return "begin anew";
       }
-      book.state = decide.clearDoubts(this.state, "does not work").state;
-      await book.saveQuietly();
+      record.state = decide.clearDoubts(this.state, "does not work").state;
+      await record.saveQuietly();
       return "give up";
     });
   }
 
   /** The turn ended because it was asked to: for another one, or with the process. */
   ended(isProcessEnd: boolean): Promise<void> {
-    const { running, book } = this.#changes;
+    const { running, record } = this.#changes;
     running.leave();
     return this.#inTurn(async () => {
       if (!isProcessEnd) return;
-      book.state = decide.endInOrder(this.state);
-      await book.saveQuietly();
+      record.state = decide.endInOrder(this.state);
+      await record.saveQuietly();
     });
   }
 
@@ -122,7 +122,7 @@ export class ConfigKeeper {
       // What is found as it was must not end a trial by hand, which began after it.
       if (this.#changes.files?.version.id === id && this.#changes.unsaved?.version !== id) return;
       this.#changes.files = read;
-      this.#changes.book.keepAtHand(read.version);
+      this.#changes.record.keepAtHand(read.version);
       if (this.state.assigned === undefined) await this.#changes.consider(read.version, "the files have changed");
     });
   }
@@ -130,11 +130,11 @@ export class ConfigKeeper {
   /** The API wants this one. */
   proposeAssigned(version: ConfigVersion, by: AssignedVersion["by"]): Promise<void> {
     return this.#inTurn(async () => {
-      const { book, unsaved } = this.#changes;
+      const { record, unsaved } = this.#changes;
       this.#syncProblem = "";
       if (this.state.assigned?.version === version.id && unsaved?.version !== version.id) return;
-      await book.saveVersion(version);
-      await book.change({ ...this.state, assigned: { version: version.id, by } });
+      await record.saveVersion(version);
+      await record.change({ ...this.state, assigned: { version: version.id, by } });
       await this.#changes.consider(version, `${describeSource(version.source)} has changed`);
     });
   }
@@ -142,10 +142,10 @@ export class ConfigKeeper {
   /** The API wants none any more: the files count again. */
   unassign(): Promise<void> {
     return this.#inTurn(async () => {
-      const { book, files } = this.#changes;
+      const { record, files } = this.#changes;
       this.#syncProblem = "";
       if (this.state.assigned === undefined) return;
-      await book.change({ ...this.state, assigned: undefined });
+      await record.change({ ...this.state, assigned: undefined });
       if (files !== undefined) await this.#changes.consider(files.version, "no config map is assigned any more");
     });
   }
@@ -181,10 +181,10 @@ export class ConfigKeeper {
   /** The trial has shown that the configuration works. */
   graduate(): Promise<void> {
     return this.#inTurn(async () => {
-      const { running, book } = this.#changes;
+      const { running, record } = this.#changes;
       if (running.id === undefined || this.state.trial?.version !== running.id) return;
       this.#changes.becomeGood(running.id, "good", "it works");
-      await book.saveQuietly();
+      await record.saveQuietly();
       await this.#changes.prune();
     });
   }
@@ -197,16 +197,16 @@ export class ConfigKeeper {
   /** What the good configuration shows about those that were taken back. */
   showDoubts(sign: Parameters<typeof decide.clearDoubts>[1]): Promise<void> {
     return this.#inTurn(async () => {
-      const { book, wanted, running } = this.#changes;
+      const { record, wanted, running } = this.#changes;
       const { state, again } = decide.clearDoubts(this.state, sign);
-      book.state = state;
+      record.state = state;
       const target = decide.dueVersion(state, wanted);
-      if (!again.includes(target) || !this.#settings.isFollowed) return await book.saveQuietly();
+      if (!again.includes(target) || !this.#settings.isFollowed) return await record.saveQuietly();
       const begun = { now: this.#ports.clock.now(), forMs: this.#settings.trialMs };
-      book.state = decide.tryAgain(state, target, begun);
+      record.state = decide.tryAgain(state, target, begun);
       const why = "tried again: the one before did not work either at that time";
-      book.note(target, "trial", why);
-      await book.saveQuietly();
+      record.note(target, "trial", why);
+      await record.saveQuietly();
       running.turn?.beginAnew(why);
     });
   }

@@ -16,14 +16,14 @@ export class HandTrials {
 
   /** Looks whether a file can be tried out, until it is kept or its time is over. `begin` has to wait for its turn. */
   async tryOut(file: TrialFile): Promise<AcceptedTrial> {
-    const { settings, ports, book } = this.#changes;
+    const { settings, ports, record } = this.#changes;
     const active = this.#readyActive();
     const found = await readTrialFile(file, settings.argv, ports.io);
     const changes = configDifferences(active.config, found.config);
     const effect = await this.#effectOf(found);
     // What became of it the last time is over, for whoever looks from now on.
-    const refused = book.state.refused.filter((each) => each.version !== found.version.id);
-    book.state = { ...book.state, refused };
+    const refused = record.state.refused.filter((each) => each.version !== found.version.id);
+    record.state = { ...record.state, refused };
     return { version: found.version, changes, effect, begin: () => this.#begin(found, file.forMs) };
   }
 
@@ -53,7 +53,7 @@ export class HandTrials {
   }
 
   async #begin(found: LoadedVersion, forMs: number): Promise<void> {
-    const { ports, book, needs, state } = this.#changes;
+    const { ports, record, needs, state } = this.#changes;
     try {
       // Whoever asked takes his time to read the answer: by now the agent may run with something else.
       const effect = await this.#effectOf(found);
@@ -65,25 +65,25 @@ export class HandTrials {
       // Nobody proposes it again: whoever looks what became of it finds why.
       this.#changes.unsaved = undefined;
       const refusal = { version: found.version.id, kind: "not kept", why: messageOf(error) } as const;
-      book.state = decide.refuseVersion(book.state, { ...refusal, now: ports.clock.now() });
+      record.state = decide.refuseVersion(record.state, { ...refusal, now: ports.clock.now() });
       throw error;
     }
   }
 
   /** The configuration that is being tried is to stay. */
   async keep(): Promise<void> {
-    const { running, book, state: before, wanted } = this.#changes;
+    const { running, record, state: before, wanted } = this.#changes;
     const { trial } = before;
     if (trial === undefined || running.id !== trial.version) throw new RolloutRefusal("nothing is being tried");
     const missing = running.missing(trial.needs);
     if (missing !== undefined) throw new RolloutRefusal(`it does not work yet: ${missing}`);
-    if (trial.mustBeKept) book.state = { ...before, kept: { version: trial.version, insteadOf: wanted } };
+    if (trial.mustBeKept) record.state = { ...before, kept: { version: trial.version, insteadOf: wanted } };
     this.#changes.becomeGood(trial.version, trial.mustBeKept ? "kept" : "good", "said by hand");
     try {
-      await book.save();
+      await record.save();
     } catch (error) {
       // The next process would take it back: who said that it stays must know.
-      book.state = before;
+      record.state = before;
       throw new RolloutRefusal(`it can't be saved: ${explain(error)}`, { cause: error });
     }
     await this.#changes.prune();

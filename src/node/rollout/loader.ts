@@ -1,23 +1,23 @@
 import type { ConfigIo, InvalidConfig } from "../../ground/config/index.ts";
-import type { RolloutBook } from "./rollout-record.ts";
+import type { RolloutRecord } from "./rollout-record.ts";
 import type { LoadedVersion } from "./running.ts";
 import { loadVersion, type VersionId } from "./version.ts";
 
 /** Loads versions as the agent loads files at its start: the same checks, the flags of today. */
 export class VersionLoader {
-  readonly #book: RolloutBook;
+  readonly #record: RolloutRecord;
   readonly #argv: readonly string[];
   readonly #io: ConfigIo;
 
-  constructor(book: RolloutBook, argv: readonly string[], io: ConfigIo) {
-    this.#book = book;
+  constructor(record: RolloutRecord, argv: readonly string[], io: ConfigIo) {
+    this.#record = record;
     this.#argv = argv;
     this.#io = io;
   }
 
   /** `isLost`: nobody knows any more what it said. */
   async load(id: VersionId): Promise<LoadedVersion | { readonly invalid: InvalidConfig; readonly isLost: boolean }> {
-    const version = await this.#book.find(id);
+    const version = await this.#record.find(id);
     if (version === undefined) return { invalid: lost(id), isLost: true };
     const loaded = await loadVersion(this.#argv, version, this.#io);
     if (loaded.kind === "config") return { version, config: loaded.config };
@@ -26,7 +26,7 @@ export class VersionLoader {
 
   /** The last known good one; undefined when there is none, or none that can be loaded. */
   async knownGood(): Promise<LoadedVersion | undefined> {
-    const { good } = this.#book.state;
+    const { good } = this.#record.state;
     const found = good && (await this.load(good.version));
     return found === undefined || "invalid" in found ? undefined : found;
   }

@@ -1,6 +1,6 @@
 import { dueVersion, refusalOf } from "./decide.ts";
 import type { ReportedVersion, RolloutReport } from "./ports.ts";
-import type { RolloutBook } from "./rollout-record.ts";
+import type { RolloutRecord } from "./rollout-record.ts";
 import type { VersionId } from "./version.ts";
 
 interface Present {
@@ -13,11 +13,11 @@ interface Present {
   readonly missing: string | undefined;
 }
 
-export function reportOf(book: RolloutBook, present: Present): RolloutReport {
-  const { good, trial, refused, history, assigned } = book.state;
+export function reportOf(record: RolloutRecord, present: Present): RolloutReport {
+  const { good, trial, refused, history, assigned } = record.state;
   const { active, wanted } = present;
-  const shown = (version: VersionId): ReportedVersion => ({ version, source: book.sourceOf(version) });
-  const refusal = refusalOf(book.state, dueVersion(book.state, wanted));
+  const shown = (version: VersionId): ReportedVersion => ({ version, source: record.sourceOf(version) });
+  const refusal = refusalOf(record.state, dueVersion(record.state, wanted));
   return {
     active: shown(active),
     wanted: shown(wanted),

@@ -4,21 +4,21 @@ import { emptyState, type HistoryEntry, type RolloutState } from "./state.ts";
 import type { RolloutStore } from "./store.ts";
 import { type ConfigVersion, describeSource, type VersionId, type VersionSource } from "./version.ts";
 
-export interface BookPorts {
+export interface RolloutRecordPorts {
   readonly store: RolloutStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** The state as it is and as it is on disk, and the versions that it names. */
-export class RolloutBook {
-  readonly #ports: BookPorts;
+export class RolloutRecord {
+  readonly #ports: RolloutRecordPorts;
   /** Versions that were read in this process, by id. */
   readonly #shelf = new Map<VersionId, ConfigVersion>();
   state: RolloutState = emptyState;
   #onDisk = "";
 
-  constructor(ports: BookPorts) {
+  constructor(ports: RolloutRecordPorts) {
     this.#ports = ports;
   }
 

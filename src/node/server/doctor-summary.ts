@@ -1,21 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf } from "../../ground/base/index.ts";
 import { sendText } from "./http.ts";
-import type { Examined } from "./ports.ts";
+import type { DoctorSummary } from "./ports.ts";
 import { readRequestText } from "./read-request-text.ts";
 
 const longestBody = 4 * 1024;
 const mostStates = 16;
 
 /** PUT of what `nodelet doctor` came to: `{"at": "2026-…", "summary": {"fail": 1, …}}`. */
-export async function takeExamined(
+export async function takeDoctorSummary(
   request: IncomingMessage,
   response: ServerResponse,
-  examined: (found: Examined) => void,
+  examined: (found: DoctorSummary) => void,
 ): Promise<void> {
   if (request.method !== "PUT") return sendText(response, 405, "want PUT\n", { Allow: "PUT" });
   try {
-    examined(examinedIn(await readRequestText(request, longestBody)));
+    examined(summaryIn(await readRequestText(request, longestBody)));
     sendText(response, 200, "ok\n");
   } catch (error) {
     // Whatever else comes of the body is read past, so that the client gets to read the refusal.
@@ -24,7 +24,7 @@ export async function takeExamined(
   }
 }
 
-function examinedIn(body: string): Examined {
+function summaryIn(body: string): DoctorSummary {
   const { at, summary }: { readonly at?: unknown; readonly summary?: unknown } = JSON.parse(body) ?? {};
   const atMs = typeof at === "string" ? Date.parse(at) : Number.NaN;
   if (Number.isNaN(atMs)) throw new Error("at is no time");

@@ -8,13 +8,13 @@ export { HealthRegistry } from "./health.ts";
 export { watchApi, watchDisk, watchEventLoop, watchLog } from "./health-checks.ts";
 export { describeHealth, HealthzServer } from "./healthz.ts";
 export { LocalSocketServer } from "./local-socket.ts";
-export { Figures, type OtherFigures } from "./metric-registries.ts";
+export { MetricRegistries, type OtherFigures } from "./metric-registries.ts";
 export { type PodResourcesPorts, servePodResources } from "./pod-resources/index.ts";
 export type {
   DashboardPages,
+  DoctorSummary,
   DryRun,
   DryRuns,
-  Examined,
   LocalViews,
   LogVerbosity,
   PlanManifest,

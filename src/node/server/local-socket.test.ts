@@ -13,7 +13,7 @@ import { viewsOf } from "../../../test/support/node-api.ts";
 import { FakeRuntime } from "../../beside/hollow/index.ts";
 import { type LedgerView, silentLogger, systemClock, TaskScope } from "../../ground/base/index.ts";
 import type { Pod, PodUid, PodViewChange } from "../../ground/model/index.ts";
-import { type Examined, HealthRegistry, LocalSocketServer, type LocalViews } from "./index.ts";
+import { type DoctorSummary, HealthRegistry, LocalSocketServer, type LocalViews } from "./index.ts";
 import { findPod } from "./pod-list.ts";
 import { WaitingChanges } from "./pod-watch.ts";
 
@@ -67,7 +67,7 @@ async function start(scope: TaskScope, views: LocalViews, path = join(directory,
   const clock = new FakeClock(1_000);
   const health = new HealthRegistry(clock);
   const logVerbosity = { verbosity: 2 };
-  const examined: Examined[] = [];
+  const examined: DoctorSummary[] = [];
   const resources = async () => ({ nodes: [] });
   const progress = { bytes: 5, totalBytes: 10, layers: { done: 1, total: 2 } };
   const pulls = async () => [{ image: "busybox", podUids: ["uid-default-pulling"], ageMs: 3, progress }];

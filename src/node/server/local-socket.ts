@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, loadedPart, never, onAbort, withDeadline } from "../../ground/base/index.ts";
 import type { Dispatcher } from "./api/dispatch.ts";
-import { takeExamined } from "./doctor-summary.ts";
+import { takeDoctorSummary } from "./doctor-summary.ts";
 import type { HealthRegistry } from "./health.ts";
 import { healthzHandler } from "./healthz.ts";
 import { getOnly, type Handler, httpServer, listen, sendJson, sendText, serve } from "./http.ts";
@@ -170,7 +170,7 @@ function routes(ports: LocalSocketPorts): ReadonlyMap<string, Handler> {
     ["/configz", getOnly((_request, _url, response) => sendJson(response, ports.configz()))],
     ["/config", getOnly(async (_request, _url, response) => sendJson(response, await ports.self.config()))],
     ["/self", getOnly((_request, _url, response) => sendJson(response, ports.self.state()))],
-    ["/doctor", (request, _url, response) => takeExamined(request, response, ports.self.examined)],
+    ["/doctor", (request, _url, response) => takeDoctorSummary(request, response, ports.self.examined)],
     ["/resources", getOnly(async (_request, _url, response) => sendJson(response, await ports.resources()))],
     ["/plans/shutdown", getOnly((_request, _url, response) => sendPlan(response, ports.plans.shutdown()))],
     ...[...ports.dryRuns].map(([name, run]) => [`/plans/${name}`, getOnly(dryRun(run, clock))] as const),

@@ -6,7 +6,7 @@ import { HttpMetrics } from "./metrics/http-metrics.ts";
 export type OtherFigures = Pick<MetricRegistry, "write">;
 
 /** What the agent counts. */
-export class Figures {
+export class MetricRegistries {
   /** Of /metrics. */
   readonly main = new MetricRegistry();
   /** Shown behind it. */

@@ -42,11 +42,11 @@ export interface SelfViews {
   /** Versions, health, runtime, certificates, watches, events, and what pods wait for. */
   state(): object;
   /** Told what `nodelet doctor` has found. */
-  examined(found: Examined): void;
+  examined(found: DoctorSummary): void;
 }
 
 /** What an examination of this node came to: how many checks to each state. */
-export interface Examined {
+export interface DoctorSummary {
   readonly atMs: number;
   readonly counts: ReadonlyMap<string, number>;
 }

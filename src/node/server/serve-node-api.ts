@@ -14,7 +14,7 @@ import { PatientReviews, type Reviews } from "./auth/reviews.ts";
 import { TokenAuthenticator } from "./auth/token-authenticator.ts";
 import type { HealthRegistry } from "./health.ts";
 import { containerLogsService } from "./logs/container-logs.ts";
-import type { Figures } from "./metric-registries.ts";
+import type { MetricRegistries } from "./metric-registries.ts";
 import { metricMounts } from "./metrics/metric-mounts.ts";
 import type {
   DashboardPages,
@@ -39,7 +39,7 @@ export interface NodeApiPorts {
   readonly runtimeViews: RuntimeViews;
   readonly runtime: RuntimeService;
   readonly health: HealthRegistry;
-  readonly figures: Figures;
+  readonly figures: MetricRegistries;
   readonly statistics: LazyStatistics;
   /** Who tokens belong to and who may do what; asked only where the configuration says so. */
   readonly reviews: Reviews;

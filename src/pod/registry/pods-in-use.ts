@@ -4,7 +4,7 @@ import { runtimeLabels } from "../runtime/index.ts";
 import type { WorkerTable } from "../workers/index.ts";
 
 /** Every pod that is wanted, worked on or known to the runtime; undefined while not every source has spoken. */
-export function podsToKeep(ports: {
+export function podsInUse(ports: {
   readonly sources: { allReady(): boolean; pods(): readonly IdentifiedPod[] };
   readonly table: WorkerTable;
   readonly runtime: Pick<RuntimeService, "listPodSandbox" | "listContainers">;

@@ -18,7 +18,7 @@ import type { PodWorkers } from "../workers/index.ts";
 import { type Admission, type AdmissionVerdict, type Judged, type Preemption, verdictOr } from "./admission.ts";
 import { type PendingResizePorts, PendingResizes, type ResizeTrigger } from "./pending-resizes.ts";
 import type { ResizeSettings } from "./resize-decision.ts";
-import type { Intake, WantedPods } from "./wanted-pods.ts";
+import type { Arrival, WantedPods } from "./wanted-pods.ts";
 
 /**
  * The pods that are wanted on this node. Takes the sources' changes in order, decides about each pod and tells the
@@ -32,7 +32,7 @@ export class PodRegistry {
   readonly #taken = new Set<PodUid>();
   readonly #rejected: Set<PodUid>;
   /** Wanted, and waiting for what the decision about them rests on. */
-  readonly #pending: Map<PodUid, Intake>;
+  readonly #pending: Map<PodUid, Arrival>;
   /** Taken off to make room for others. */
   readonly #preempted = new Set<PodUid>();
   /** Admitted, and waiting for those that have to go first; each time it comes is another wait. */
@@ -80,7 +80,7 @@ export class PodRegistry {
 
   apply({ op, pods, provisional }: PodChange): void {
     for (const pod of op === "ADD" ? this.#eldestFirst(pods) : pods) {
-      if (!isMirrorPod(pod)) this.#guarded(op, pod, intakeOf(pod, provisional));
+      if (!isMirrorPod(pod)) this.#guarded(op, pod, arrivalOf(pod, provisional));
     }
   }
 
@@ -90,21 +90,21 @@ export class PodRegistry {
     for (const pod of this.#eldestFirst(waiting)) this.#guarded("ADD", pod, this.#pending.get(uidOf(pod)) ?? said);
   }
 
-  #guarded(op: PodOperation, pod: IdentifiedPod, intake: Intake): void {
+  #guarded(op: PodOperation, pod: IdentifiedPod, arrival: Arrival): void {
     const uid = uidOf(pod);
     const owed = this.#failures.get(uid);
     // A pod that could not be taken is decided about with whatever comes of it next: a mere status asks for nothing, and
     // a new version would go to its worker unasked.
-    const due = owed?.op === "ADD" && op !== "REMOVE" ? owed : { op, intake };
+    const due = owed?.op === "ADD" && op !== "REMOVE" ? owed : { op, arrival };
     try {
-      this.#handle(due.op, pod, due.intake);
+      this.#handle(due.op, pod, due.arrival);
       this.#failures.delete(uid);
     } catch (error) {
       this.#failed(due, pod, error);
     }
   }
 
-  #handle(op: PodOperation, pod: IdentifiedPod, intake: Intake): void {
+  #handle(op: PodOperation, pod: IdentifiedPod, arrival: Arrival): void {
     const uid = uidOf(pod);
     const asked = askedBy(op, pod);
     if (asked === "removal") {
@@ -115,7 +115,7 @@ export class PodRegistry {
     // Refused is refused for good, however often its source names it.
     if (this.#rejected.has(uid)) {
       if (isEnding(pod)) this.#start(pod);
-    } else if (asked === "decision") this.#decide(pod, intake);
+    } else if (asked === "decision") this.#decide(pod, arrival);
     else if (this.#pending.has(uid)) this.#decide(pod, this.#pending.get(uid) ?? said);
     else if (asked === "sync") {
       if (this.#taken.has(uid)) this.#considerResize(pod, "pod_updated");
@@ -126,10 +126,10 @@ export class PodRegistry {
   }
 
   /** A defect of ours, or a pod so odd that a part could not cope: this pod waits, everybody else goes on. */
-  #failed({ op, intake }: Pick<Failure, "op" | "intake">, pod: IdentifiedPod, error: unknown): void {
+  #failed({ op, arrival }: Pick<Failure, "op" | "arrival">, pod: IdentifiedPod, error: unknown): void {
     const uid = uidOf(pod);
     const { log, ledger, clock } = this.#ports;
-    const failure: Failure = { op, intake, tries: (this.#failures.get(uid)?.tries ?? 0) + 1 };
+    const failure: Failure = { op, arrival, tries: (this.#failures.get(uid)?.tries ?? 0) + 1 };
     this.#failures.set(uid, failure);
     const waitMs = Math.min(firstRetryMs * 2 ** (failure.tries - 1), longestRetryMs);
     const { name, namespace } = pod.metadata;
@@ -140,7 +140,7 @@ export class PodRegistry {
       // Whatever came meanwhile has had its own try.
       if (this.#failures.get(uid) !== failure) return;
       const newest = this.#pods.get(uid);
-      if (op === "REMOVE" || newest !== undefined) this.#guarded(op, newest ?? pod, intake);
+      if (op === "REMOVE" || newest !== undefined) this.#guarded(op, newest ?? pod, arrival);
     });
   }
 
@@ -233,11 +233,11 @@ export class PodRegistry {
     this.#ports.workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
   }
 
-  #decide(pod: IdentifiedPod, intake: Intake): void {
-    const course = this.#courseOf(pod, intake);
+  #decide(pod: IdentifiedPod, arrival: Arrival): void {
+    const course = this.#courseOf(pod, arrival);
     switch (course.type) {
       case "wait":
-        this.#wait(uidOf(pod), course.waitsFor, intake);
+        this.#wait(uidOf(pod), course.waitsFor, arrival);
         break;
       case "take":
         this.#take(pod);
@@ -246,12 +246,12 @@ export class PodRegistry {
         this.#takeOver(pod);
         break;
       case "ask":
-        this.#follow(pod, this.#verdict(pod), intake);
+        this.#follow(pod, this.#verdict(pod), arrival);
     }
   }
 
   /** Whether admission has a say, and what is done if not. */
-  #courseOf(pod: IdentifiedPod, { hold }: Intake): Course {
+  #courseOf(pod: IdentifiedPod, { hold }: Arrival): Course {
     const uid = uidOf(pod);
     const over = isTerminalPhase(pod.status?.phase);
     if (hold !== undefined) return { type: "wait", waitsFor: hold };
@@ -273,21 +273,21 @@ export class PodRegistry {
     return { type: "judged", ...admission.judge(this.#asRun(pod), others), others };
   }
 
-  #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, intake: Intake): void {
+  #follow(pod: IdentifiedPod, verdict: AdmissionVerdict, arrival: Arrival): void {
     switch (verdict.type) {
       case "undecided":
-        this.#wait(uidOf(pod), verdict.waitsFor, intake);
+        this.#wait(uidOf(pod), verdict.waitsFor, arrival);
         break;
       case "rejected":
         // The API server may have taken the pod away, or those that are in its way: a list from disk refuses nobody,
-        if (intake.isProvisional) this.#wait(uidOf(pod), `the API server; for now, ${verdict.message}`, intake);
+        if (arrival.isProvisional) this.#wait(uidOf(pod), `the API server; for now, ${verdict.message}`, arrival);
         else this.#reject(pod, verdict);
         break;
       case "admitted":
         // and stops nobody.
-        if (intake.isProvisional && verdict.preempts !== undefined) {
+        if (arrival.isProvisional && verdict.preempts !== undefined) {
           const { resource } = verdict.preempts;
-          this.#wait(uidOf(pod), `the API server; for now, others would have to stop for want of ${resource}`, intake);
+          this.#wait(uidOf(pod), `the API server; for now, others would have to stop for want of ${resource}`, arrival);
           break;
         }
         if (verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);
@@ -316,8 +316,8 @@ export class PodRegistry {
     this.#ports.setStatus(pod, { phase: "Failed", reason, message: `Pod was rejected: ${message}` });
   }
 
-  #wait(uid: PodUid, waitsFor: string, intake: Intake): void {
-    this.#pending.set(uid, intake);
+  #wait(uid: PodUid, waitsFor: string, arrival: Arrival): void {
+    this.#pending.set(uid, arrival);
     this.#ports.ledger.block(uid, { reason: "NotDecidedYet", message: `waiting for ${waitsFor}` });
   }
 
@@ -400,9 +400,9 @@ export class PodRegistry {
   }
 }
 
-const said: Intake = { isProvisional: false, hold: undefined };
+const said: Arrival = { isProvisional: false, hold: undefined };
 
-function intakeOf(pod: IdentifiedPod, provisional: Provisional | undefined): Intake {
+function arrivalOf(pod: IdentifiedPod, provisional: Provisional | undefined): Arrival {
   return provisional === undefined ? said : { isProvisional: true, hold: provisional.hold(uidOf(pod)) };
 }
 
@@ -424,7 +424,7 @@ type PodOperation = PodChange["op"];
 
 interface Failure {
   readonly op: PodOperation;
-  readonly intake: Intake;
+  readonly arrival: Arrival;
   readonly tries: number;
 }
 

@@ -7,7 +7,7 @@ export interface WaitingResize extends PendingResize {
 }
 
 /** How a pod came, as far as the decision about it depends on that. */
-export interface Intake {
+export interface Arrival {
   /** Its source can't confirm that it is wanted. */
   readonly isProvisional: boolean;
   /** What its source says against its start. */
@@ -21,7 +21,7 @@ export interface Intake {
 export class WantedPods {
   readonly pods = new Map<PodUid, IdentifiedPod>();
   /** Wanted, and waiting for what the decision about them rests on. */
-  readonly pending = new Map<PodUid, Intake>();
+  readonly pending = new Map<PodUid, Arrival>();
   /** Refused for good, though their source may go on to name them. */
   readonly rejected = new Set<PodUid>();
   /** Those that ask for other resources than they were promised, and why they do not have them. */

@@ -41,7 +41,7 @@ export interface NodeCgroupPorts {
   readonly hasExclusiveCpus: (pod: IdentifiedPod) => boolean;
   readonly recordNodeEvent: RecordNodeEvent;
   /** Every pod there is any sign of; undefined while that cannot be told. */
-  readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+  readonly podsInUse: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
 }
 
 export interface ForeseenCgroup {
@@ -198,9 +198,9 @@ export class NodeCgroups {
   }
 
   async #removeOrphanedCgroups(pods: PodCgroups, signal: AbortSignal): Promise<void> {
-    const { podsToKeep, log } = this.#ports;
+    const { podsInUse, log } = this.#ports;
     try {
-      await pods.removeOrphanedCgroups(podsToKeep, signal);
+      await pods.removeOrphanedCgroups(podsInUse, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       log.warn("Could not look for cgroups of pods that are gone; trying again later", { err: error });

@@ -225,12 +225,12 @@ export class PodCgroups {
    * another agent's.
    */
   async removeOrphanedCgroups(
-    podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
+    podsInUse: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>,
     signal: AbortSignal,
   ): Promise<void> {
     const active = new Set(this.#ports.activePods().map((pod) => this.#listedAs(uidOf(pod))));
     const strangers = [...(await this.list())].filter((uid) => !active.has(uid));
-    const known = strangers.length === 0 ? undefined : await podsToKeep(signal);
+    const known = strangers.length === 0 ? undefined : await podsInUse(signal);
     const owners = new Set([...(known ?? [])].map((uid) => this.#listedAs(uid)));
     const orphans = known === undefined ? [] : strangers.filter((uid) => !owners.has(uid));
     const suspects = this.#suspects;

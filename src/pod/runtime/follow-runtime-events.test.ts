@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FakeClock, settle } from "../../../test/support/fake-clock.ts";
 import { exited, observedPod, testObserved, testUid } from "../../../test/support/pods.ts";
-import type { ContainerHint } from "../../connections/cri/index.ts";
+import type { RuntimeEvent } from "../../connections/cri/index.ts";
 import type { ObservedPod, PodUid } from "../../ground/model/index.ts";
-import { followHints } from "./follow-runtime-events.ts";
+import { followRuntimeEvents } from "./follow-runtime-events.ts";
 
 interface Feed {
   readonly clock: FakeClock;
@@ -13,13 +13,13 @@ interface Feed {
   latest: ObservedPod | undefined;
 }
 
-async function feed(hints: readonly ContainerHint[], latest: ObservedPod | undefined): Promise<Feed> {
+async function feed(runtimeEvents: readonly RuntimeEvent[], latest: ObservedPod | undefined): Promise<Feed> {
   const state: Feed = { clock: new FakeClock(), woken: [], missed: 0, latest };
   const signal = new AbortController().signal;
-  const stream = async function* (): AsyncGenerator<ContainerHint> {
-    yield* hints;
+  const stream = async function* (): AsyncGenerator<RuntimeEvent> {
+    yield* runtimeEvents;
   };
-  await followHints(
+  await followRuntimeEvents(
     {
       clock: state.clock,
       subscribe: stream,
@@ -39,7 +39,7 @@ async function feed(hints: readonly ContainerHint[], latest: ObservedPod | undef
 const running = observedPod({ containers: [testObserved("main")] });
 const ended = observedPod({ containers: [exited("main", 0)] });
 
-describe("hints", () => {
+describe("events of the runtime", () => {
   for (const [name, kind, latest, wakes] of [
     ["an end we did not know of wakes the pod", "stopped", running, 1],
     ["an end we know of does not", "stopped", ended, 0],

@@ -1,14 +1,14 @@
-import type { ContainerHint } from "../../connections/cri/index.ts";
+import type { RuntimeEvent } from "../../connections/cri/index.ts";
 import type { Clock } from "../../ground/base/index.ts";
 import type { ObservedPod, PodUid } from "../../ground/model/index.ts";
 
-type PodHint = Exclude<ContainerHint, { kind: "gap" }>;
+type PodHint = Exclude<RuntimeEvent, { kind: "gap" }>;
 
 /** A runtime may tell of a change before its own lists show it: look again after these waits until they do. */
 const lookAgainMs = [10, 20, 40, 80, 160, 320, 640];
 
 /** Turns hints into inspections of single pods. Hints that tell nothing new, as echoes of our own acts, are dropped. */
-export async function followHints(ports: HintFeedPorts, signal: AbortSignal): Promise<void> {
+export async function followRuntimeEvents(ports: FollowPorts, signal: AbortSignal): Promise<void> {
   for await (const hint of ports.subscribe(signal)) {
     if (hint.kind === "gap") {
       ports.somethingMissed();
@@ -21,9 +21,9 @@ export async function followHints(ports: HintFeedPorts, signal: AbortSignal): Pr
   }
 }
 
-export interface HintFeedPorts {
+export interface FollowPorts {
   readonly clock: Clock;
-  readonly subscribe: (signal: AbortSignal) => AsyncIterable<ContainerHint>;
+  readonly subscribe: (signal: AbortSignal) => AsyncIterable<RuntimeEvent>;
   readonly ownerOf: (id: string) => PodUid | undefined;
   readonly latest: (uid: PodUid) => ObservedPod | undefined;
   readonly runtimeChanged: (uid: PodUid) => void;
@@ -32,7 +32,7 @@ export interface HintFeedPorts {
   readonly onOom?: () => void;
 }
 
-function follow(hint: PodHint, uid: PodUid, round: number, ports: HintFeedPorts, signal: AbortSignal): void {
+function follow(hint: PodHint, uid: PodUid, round: number, ports: FollowPorts, signal: AbortSignal): void {
   if (signal.aborted || !isNews(hint, ports.latest(uid))) return;
   ports.runtimeChanged(uid);
   const wait = lookAgainMs[round];

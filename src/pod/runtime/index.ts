@@ -11,7 +11,7 @@ export {
 } from "./container-starter.ts";
 export { execThrough } from "./exec-sync.ts";
 export { killAfterFailedHook } from "./failed-hook.ts";
-export { followHints } from "./follow-runtime-events.ts";
+export { followRuntimeEvents } from "./follow-runtime-events.ts";
 export { hostDnsReader } from "./host-dns.ts";
 export { knownServices } from "./known-services.ts";
 export { LifecycleHooks } from "./lifecycle-hooks.ts";

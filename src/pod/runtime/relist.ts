@@ -5,7 +5,7 @@ import { runtimeLabels } from "./mapping/index.ts";
 import { translateContainerState, translateSandboxState } from "./translate.ts";
 
 /**
- * Heals lost hints: compares everything the runtime has with what the observer remembers, and wakes the pods that
+ * Heals lost events of the runtime: compares everything the runtime has with what the observer remembers, and wakes the pods that
  * differ. Runs seconds apart after a start or trouble, minutes apart when nothing was found amiss for a while.
  */
 export class Relist {
@@ -33,7 +33,7 @@ export class Relist {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const found = await this.#relist(signal);
-      const limitMs = this.#ports.hintsFlow() ? idleMs : blindMs;
+      const limitMs = this.#ports.eventsFlow() ? idleMs : blindMs;
       this.#intervalMs = found === "calm" ? Math.min(this.#intervalMs * 2, limitMs) : Math.min(soonMs, limitMs);
       await this.#pause.wait(Math.min(this.#intervalMs, limitMs), signal);
     }
@@ -102,7 +102,7 @@ export interface RelistPorts {
   /** `fullName` as the pod's sandbox has it; undefined when it has none. */
   readonly wake: (uid: PodUid, fullName: string | undefined) => void;
   /** Whether a stream of hints is connected; without one the list is all we have. */
-  readonly hintsFlow: () => boolean;
+  readonly eventsFlow: () => boolean;
   /** After every successful list: time to decide about what nobody claimed. */
   readonly onListed: (isFirst: boolean) => void;
   /** For metrics. */

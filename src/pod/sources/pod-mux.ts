@@ -11,7 +11,7 @@ import {
 } from "../../ground/model/index.ts";
 import { BoundedQueue } from "./bounded-queue.ts";
 import type { NotificationMode, NotificationOf, PodNotification } from "./notifications.ts";
-import { type Merge, PodsOfSource, type SourceChange } from "./source-diff.ts";
+import { type Merge, type SourceChange, SourceDiff } from "./source-diff.ts";
 
 const notificationBuffer = 50;
 
@@ -37,7 +37,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
   readonly #queue = new BoundedQueue<PodNotification>(notificationBuffer);
   // Merges are serialised across sources, so that the stream has one order.
   readonly #merging = new Limiter(1);
-  readonly #known = new Map<PodSource, PodsOfSource>();
+  readonly #known = new Map<PodSource, SourceDiff>();
   /** Sources that have delivered a list they stand by. */
   readonly #confirmed = new Set<PodSource>();
   readonly #acknowledged = new Set<PodSource>();
@@ -61,7 +61,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
     await this.#merging.run(async () => {
       if (provisional !== undefined && this.#confirmed.has(source)) return;
       const isFirst = !this.#confirmed.has(source);
-      const known = this.#known.get(source) ?? new PodsOfSource(source);
+      const known = this.#known.get(source) ?? new SourceDiff(source);
       this.#known.set(source, known);
       const { merge, duplicates } = known.replace(pods, this.#timestamp());
       if (provisional === undefined) this.#confirmed.add(source);
@@ -120,7 +120,7 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
 
   /** The pod as the consumer would know it if `source` wanted it now and had not before. */
   foresee(source: PodSource, pod: IdentifiedPod): IdentifiedPod {
-    return new PodsOfSource(source).replace([pod], this.#timestamp()).merge.adds[0] ?? pod;
+    return new SourceDiff(source).replace([pod], this.#timestamp()).merge.adds[0] ?? pod;
   }
 
   /** Every desired pod of every source. */
@@ -177,6 +177,6 @@ export class PodMux<Mode extends NotificationMode = "incremental"> {
 }
 
 /** What was only assumed so far is now said: nobody has to remember what differs from the assumption. */
-function allAdded({ removes }: Merge, known: PodsOfSource): Merge {
+function allAdded({ removes }: Merge, known: SourceDiff): Merge {
   return { removes, adds: known.all(), updates: [], deletes: [], reconciles: [] };
 }

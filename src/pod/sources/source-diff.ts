@@ -36,7 +36,7 @@ export interface Merge {
 }
 
 /** The pods that one source wants, and what each list or change of it means for them. */
-export class PodsOfSource {
+export class SourceDiff {
   readonly #source: PodSource;
   #stored = new Map<PodUid, StoredPod>();
 

@@ -2,7 +2,7 @@
 export { crashBackoffOf } from "./crash-backoff-settings.ts";
 export { endByNode } from "./end-by-node.ts";
 export { PodCheckpointFiles } from "./pod-checkpoint.ts";
-export { Rush } from "./pod-churn.ts";
+export { PodChurn } from "./pod-churn.ts";
 export { PodProbes } from "./pod-probes.ts";
 export { PodSetup, type PodSetupPorts } from "./pod-setup.ts";
 export type { PodState, TerminateRequest } from "./pod-state.ts";

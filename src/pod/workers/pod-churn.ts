@@ -1,7 +1,7 @@
 import type { StartSlots } from "./start-slots.ts";
 
 /** How much the node has to do for pods that start and stop: what else there is to do may wait for that. */
-export class Rush {
+export class PodChurn {
   readonly slots: StartSlots;
   #stops = 0;
 

@@ -55,7 +55,7 @@ export class PodWorkers {
   constructor(scope: TaskScope, ports: WorkerPorts) {
     this.#ports = ports;
     this.#workers = ports.table;
-    this.#slots = ports.rush.slots;
+    this.#slots = ports.churn.slots;
     this.#clearing = new StartSlots(ports.clock, clearingAtOnce);
     this.#keyed = new KeyedWorkers(scope, (uid, signal) => this.#sync(uid, signal));
     onAbort(scope.signal, () => {

@@ -18,7 +18,7 @@ import type {
 import type { ProbeKind, ProbeResult } from "../probes/index.ts";
 import type { StartContainerRequest } from "../runtime/index.ts";
 import type { PendingResize, StatusInput, StatusNode } from "../status/index.ts";
-import type { Rush } from "./pod-churn.ts";
+import type { PodChurn } from "./pod-churn.ts";
 import type { WorkerTable } from "./worker-table.ts";
 
 /** What a pod's worker needs of the rest of the agent. */
@@ -50,7 +50,7 @@ export interface WorkerPorts {
   /** Whether a source still lists the pod, if only as one being deleted. */
   readonly isListed: (uid: PodUid) => boolean;
   /** How many pods may be starting at once. */
-  readonly rush: Rush;
+  readonly churn: PodChurn;
   readonly metrics?: WorkerMetrics | undefined;
   readonly tracer?: Tracer;
 }

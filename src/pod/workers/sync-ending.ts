@@ -81,7 +81,7 @@ async function kill(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await ports.rush.stopping(() => ports.killer.killPod({ ...request, preStopDone }, signal));
+    await ports.churn.stopping(() => ports.killer.killPod({ ...request, preStopDone }, signal));
   } catch (error) {
     if (signal.aborted) throw error;
     const message = `error killing pod: ${messageOf(error)}`;

@@ -1,4 +1,4 @@
 /** Whether who asks can unpack gzip, by its Accept-Encoding. */
-export function takesPacked(accepted: string | undefined): boolean {
+export function acceptsGzip(accepted: string | undefined): boolean {
   return /(?:^|,)\s*gzip\s*(?:,|;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|$)/.test(accepted ?? "");
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { ifThere, table } from "../../../ground/base/index.ts";
-import { takesPacked } from "./accepts-gzip.ts";
+import { acceptsGzip } from "./accepts-gzip.ts";
 import { keptForGood, neverKept, safetyHeaders } from "./headers.ts";
 
 const types = table({
@@ -32,7 +32,7 @@ export class Assets {
     if (type === undefined) return false;
     const packed = await ifThere(readFile(join(this.#directory, `${name}.gz`)));
     if (packed === undefined) return false;
-    const isPacked = takesPacked(accepted);
+    const isPacked = acceptsGzip(accepted);
     const body = isPacked ? packed : await unpack(packed, { maxOutputLength: mostUnpackedBytes });
     response.writeHead(200, {
       ...safetyHeaders,

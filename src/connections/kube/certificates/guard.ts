@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "../../../ground/base/index.ts";
-import type { CertificateManager } from "./rotation.ts";
+import type { CertificateRotation } from "./rotation.ts";
 
 const lookEveryMs = 10_000;
 const longestNapMs = 3_600_000;
@@ -10,7 +10,7 @@ const patienceMs = 5 * 60_000;
  * at the bootstrap credentials afresh, may help then.
  */
 export async function guardClientCertificate(
-  manager: CertificateManager,
+  manager: CertificateRotation,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
   signal: AbortSignal,
 ): Promise<void> {

@@ -9,7 +9,7 @@ export { ManagedCredentials } from "./managed-credentials.ts";
 export { servingTemplate } from "./node-names.ts";
 export {
   type CertificateFigures,
-  CertificateManager,
+  CertificateRotation,
   type CertificateState,
   clientUse,
   serverUse,

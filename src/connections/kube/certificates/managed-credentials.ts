@@ -1,18 +1,18 @@
 import { type Clock, waitFor } from "../../../ground/base/index.ts";
 import { type ClientCertificate, CredentialError, type Credentials, certificateId } from "../access/index.ts";
 import type { KeptCertificate } from "./facts.ts";
-import type { CertificateManager } from "./rotation.ts";
+import type { CertificateRotation } from "./rotation.ts";
 
 /** How long a request waits for the first certificate before it is given up. */
 const patienceMs = 10_000;
 
 /** We are who the managed certificate says, and nobody without one. */
 export class ManagedCredentials implements Credentials {
-  readonly #manager: CertificateManager;
+  readonly #manager: CertificateRotation;
   readonly #clock: Clock;
   #shown: { readonly kept: KeptCertificate; readonly certificate: ClientCertificate } | undefined;
 
-  constructor(manager: CertificateManager, clock: Clock) {
+  constructor(manager: CertificateRotation, clock: Clock) {
     this.#manager = manager;
     this.#clock = clock;
   }

@@ -14,7 +14,7 @@ import { CertificateFileStore } from "./file-store.ts";
 import { guardClientCertificate } from "./guard.ts";
 import { ManagedCredentials } from "./managed-credentials.ts";
 import { servingTemplate } from "./node-names.ts";
-import { CertificateManager, clientUse, serverUse } from "./rotation.ts";
+import { CertificateRotation, clientUse, serverUse } from "./rotation.ts";
 
 const node: CertificateTemplate = {
   commonName: "system:node:n",
@@ -33,12 +33,12 @@ class Fixture implements AsyncDisposable {
   readonly shown: (KeptCertificate | undefined)[] = [];
   changes = 0;
   random = 0.5;
-  readonly manager: CertificateManager;
+  readonly manager: CertificateRotation;
 
   constructor(use = clientUse, directory = temporaryDirectory("manager")) {
     this.directory = directory;
     const { clock } = this;
-    this.manager = new CertificateManager(use, {
+    this.manager = new CertificateRotation(use, {
       clock,
       log: silentLogger,
       random: () => this.random,

@@ -24,7 +24,7 @@ export const serverUse: CertificateUse = {
   usages: ["digital signature", "server auth"],
 };
 
-export interface CertificateManagerPorts {
+export interface CertificateRotationPorts {
   readonly clock: Clock;
   readonly log: Logger;
   /** Between 0 and 1. */
@@ -68,9 +68,9 @@ const longestNapMs = 3_600_000;
  * Has a certificate at all times: asks for the first, and for the next when 70 to 90 % of its life is over or it no
  * longer names all that it should. What has expired is not handed out.
  */
-export class CertificateManager implements CertificateFigures {
+export class CertificateRotation implements CertificateFigures {
   readonly #use: CertificateUse;
-  readonly #ports: CertificateManagerPorts;
+  readonly #ports: CertificateRotationPorts;
   readonly #pause: Pause;
   readonly #listeners = new Set<() => void>();
   readonly #rotated = new Set<(ageSeconds: number) => void>();
@@ -84,7 +84,7 @@ export class CertificateManager implements CertificateFigures {
   #renewErrors = 0;
   #serverAnswers = false;
 
-  constructor(use: CertificateUse, ports: CertificateManagerPorts) {
+  constructor(use: CertificateUse, ports: CertificateRotationPorts) {
     this.#use = use;
     this.#ports = ports;
     this.#pause = new Pause(ports.clock);

@@ -56,7 +56,7 @@ interface World extends AsyncDisposable {
   readonly recorder: EventRecorder;
 }
 
-function start(rush: () => "calm" | "busy" | "crowded" = () => "calm"): World {
+function start(churn: () => "calm" | "busy" | "crowded" = () => "calm"): World {
   const clock = new FakeClock();
   const server = new EventServer();
   const recorder = new EventRecorder("node-1", {
@@ -64,7 +64,7 @@ function start(rush: () => "calm" | "busy" | "crowded" = () => "calm"): World {
     clock,
     log: silentLogger,
     random: () => 0.5,
-    rush,
+    churn,
   });
   const scope = new TaskScope();
   scope.spawn("events", (signal) => recorder.run(signal));
@@ -246,16 +246,16 @@ for (const { level, holdMs } of [
   { level: "crowded", holdMs: 5_000 },
 ] as const) {
   test(`while the node is ${level} with pods, events wait; not for ever`, async () => {
-    let rush: "calm" | "busy" | "crowded" = level;
-    await using world = start(() => rush);
+    let churn: "calm" | "busy" | "crowded" = level;
+    await using world = start(() => churn);
     const { clock, server, recorder } = world;
     recorder.pod(pod, started);
     await clock.advance(500);
     assert.equal(server.requests.length, 0);
-    rush = "calm";
+    churn = "calm";
     await clock.advance(100);
     assert.equal(server.requests.length, 1);
-    rush = level;
+    churn = level;
     recorder.pod(pod, { ...started, reason: "Killing" });
     await clock.advance(holdMs - 100);
     assert.equal(server.requests.length, 1);
@@ -267,7 +267,7 @@ for (const { level, holdMs } of [
 test("a thousand events may wait, more are dropped", async () => {
   const clock = new FakeClock();
   const server = new EventServer();
-  const ports = { client: server as never, clock, log: silentLogger, random: () => 0.5, rush: () => "calm" as const };
+  const ports = { client: server as never, clock, log: silentLogger, random: () => 0.5, churn: () => "calm" as const };
   const recorder = new EventRecorder("node-1", ports);
   for (let count = 0; count < 1_200; count++) {
     recorder.pod({ ...pod, metadata: { ...pod.metadata, name: `p${count}`, uid: `u${count}` } }, started);

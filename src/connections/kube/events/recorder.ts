@@ -13,7 +13,7 @@ export interface EventRecorderPorts {
   /** Between 0 and 1. */
   readonly random: () => number;
   /** How much more urgent things the machine has to do: events wait for them, for a while. */
-  readonly rush: () => keyof typeof longestHoldMs;
+  readonly churn: () => keyof typeof longestHoldMs;
 }
 
 const longestQueue = 1_000;
@@ -75,9 +75,9 @@ export class EventRecorder {
 
   /** What an API server on the same machine does for events is taken from the pods that start and stop. */
   async #letPodsGoFirst({ nanos }: { readonly nanos: bigint }, signal: AbortSignal): Promise<void> {
-    const { clock, rush } = this.#ports;
+    const { clock, churn } = this.#ports;
     const ageMs = (): number => clock.now() - Number(nanos / 1_000_000n);
-    while (ageMs() >= 0 && ageMs() < longestHoldMs[rush()]) await clock.sleep(lookEveryMs, signal);
+    while (ageMs() >= 0 && ageMs() < longestHoldMs[churn()]) await clock.sleep(lookEveryMs, signal);
   }
 
   #record(reference: ObjectReference, event: PodEvent): void {

@@ -1,12 +1,12 @@
 import type { EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
 import { type PodUid, uidOf } from "../../../ground/model/index.ts";
 import { pressedPaceMs } from "./pace.ts";
-import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "./past-steps.ts";
+import { pastStepsAfter, pastStepsFor, pastStepsUnder, reclaimed } from "./past-steps.ts";
 import {
-  type Deeds,
   type EvictionCandidate,
   type EvictionGrace,
   nextStep,
+  type PastSteps,
   type Reclaim,
   type Situation,
 } from "./planner.ts";
@@ -98,7 +98,7 @@ class ForeseenNode {
   readonly #reclaimable: Map<Reclaim, Held>;
   #now: number;
   #record: PressureRecord;
-  #deeds: Deeds;
+  #pastSteps: PastSteps;
   #observations: Observations;
   #candidates: readonly EvictionCandidate[];
   /** In a row. */
@@ -109,7 +109,7 @@ class ForeseenNode {
     this.#reclaimable = new Map(reclaimable);
     this.#now = start.now;
     this.#record = start.record;
-    this.#deeds = start.deeds;
+    this.#pastSteps = start.pastSteps;
     this.#observations = start.observations;
     this.#candidates = start.candidates;
   }
@@ -119,20 +119,20 @@ class ForeseenNode {
     this.#record = look.record;
     const here = new Set(this.#candidates.map(({ pod }) => uidOf(pod)));
     const isHere = (uid: PodUid): boolean => here.has(uid);
-    this.#deeds = deedsFor(deedsUnder(this.#deeds, look, isHere), isHere, this.#now);
+    this.#pastSteps = pastStepsFor(pastStepsUnder(this.#pastSteps, look, isHere), isHere, this.#now);
     return {
       ...this.#start,
       now: this.#now,
       look,
       observations: this.#observations,
-      deeds: this.#deeds,
+      pastSteps: this.#pastSteps,
       candidates: this.#candidates,
     };
   }
 
-  note(step: Parameters<typeof deedsAfter>[1]): void {
+  note(step: Parameters<typeof pastStepsAfter>[1]): void {
     this.#waits = 0;
-    this.#deeds = deedsAfter(this.#deeds, step, this.#now);
+    this.#pastSteps = pastStepsAfter(this.#pastSteps, step, this.#now);
   }
 
   /** When a soft threshold that is met has been met for long enough. */
@@ -177,7 +177,7 @@ class ForeseenNode {
       this.#reclaimable.delete(each);
       if (held !== undefined) this.#give((signal) => reclaimRelief(signal, each, held, this.#start.layout));
     }
-    this.#deeds = reclaimed(this.#deeds, this.#now);
+    this.#pastSteps = reclaimed(this.#pastSteps, this.#now);
   }
 
   #leave({ use }: EvictionCandidate): void {

@@ -15,11 +15,11 @@ import type { EvictionThreshold } from "../../../ground/config/index.ts";
 import type { PodSpec, PodUid } from "../../../ground/model/index.ts";
 import {
   type CandidateLife,
-  type Deeds,
   type EvictionCandidate,
   type EvictionStep,
   nextStep,
-  noDeeds,
+  noPastSteps,
+  type PastSteps,
 } from "./planner.ts";
 import type { DiskLayout } from "./signals.ts";
 import { lookAt, noPressure } from "./thresholds-met.ts";
@@ -39,7 +39,7 @@ const stopping = (killAt: number | undefined, isAtOnce = false): CandidateLife =
   killAt,
   isAtOnce,
 });
-const chosen = (name: string, at: number, grace: number | "at once" = 1): Partial<Deeds> => ({
+const chosen = (name: string, at: number, grace: number | "at once" = 1): Partial<PastSteps> => ({
   victims: new Map([[name as PodUid, { at, grace }]]),
   lastVictimAt: at,
 });
@@ -51,11 +51,18 @@ function plan(request: {
   /** A second ago. */
   readonly before?: number;
   readonly pods: readonly PlannedPod[];
-  readonly deeds?: Partial<Deeds>;
+  readonly pastSteps?: Partial<PastSteps>;
   readonly layout?: DiskLayout;
   readonly maxPodGraceSeconds?: number;
 }): EvictionStep {
-  const { of = hard, available = 90, pods, deeds = {}, layout = "one disk for all", maxPodGraceSeconds = 0 } = request;
+  const {
+    of = hard,
+    available = 90,
+    pods,
+    pastSteps = {},
+    layout = "one disk for all",
+    maxPodGraceSeconds = 0,
+  } = request;
   const then = request.before ?? available;
   let record = noPressure;
   if (of.graceMs > 0) {
@@ -68,7 +75,7 @@ function plan(request: {
     look: lookAt(record, present, settings(of), now),
     observations: present,
     layout,
-    deeds: { ...noDeeds, ...deeds },
+    pastSteps: { ...noPastSteps, ...pastSteps },
     candidates: pods.map(candidate),
     maxPodGraceSeconds,
   });
@@ -156,7 +163,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: stopping(now + 900) },
         { name: "b", used: 60 },
       ],
-      deeds: chosen("a", now - 100),
+      pastSteps: chosen("a", now - 100),
     },
     expected: "wait",
   },
@@ -167,7 +174,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 1, life: stopping(now + 900) },
         { name: "b", used: 60 },
       ],
-      deeds: chosen("a", now - 100),
+      pastSteps: chosen("a", now - 100),
     },
     expected: "wait",
   },
@@ -180,7 +187,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 1, life: stopping(now, true) },
         { name: "b", used: 60 },
       ],
-      deeds: chosen("a", now - 100, "at once"),
+      pastSteps: chosen("a", now - 100, "at once"),
     },
     expected: "evict b at once",
   },
@@ -191,7 +198,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: stopping(now - 10_000) },
         { name: "b", used: 60 },
       ],
-      deeds: chosen("a", now - 11_000),
+      pastSteps: chosen("a", now - 11_000),
     },
     expected: "evict b 1",
   },
@@ -202,7 +209,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: stopping(now - 9_000) },
         { name: "b", used: 1 },
       ],
-      deeds: chosen("a", now - 10_000),
+      pastSteps: chosen("a", now - 10_000),
     },
     expected: "wait",
   },
@@ -213,7 +220,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: stopping(now - 29_999) },
         { name: "b", used: 1 },
       ],
-      deeds: chosen("a", now - 31_000),
+      pastSteps: chosen("a", now - 31_000),
     },
     expected: "wait",
   },
@@ -224,7 +231,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: stopping(now - 30_000) },
         { name: "b", used: 1 },
       ],
-      deeds: chosen("a", now - 31_000),
+      pastSteps: chosen("a", now - 31_000),
     },
     expected: "evict b 1",
   },
@@ -235,7 +242,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 5, life: stopping(now - 10_000) },
         { name: "b", used: 1 },
       ],
-      deeds: chosen("a", now - 11_000),
+      pastSteps: chosen("a", now - 11_000),
     },
     expected: "evict b 1",
   },
@@ -247,13 +254,13 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: stopping(now - 10_000) },
         { name: "b", used: 1 },
       ],
-      deeds: chosen("a", now - 11_000),
+      pastSteps: chosen("a", now - 11_000),
     },
     expected: "evict b at once",
   },
   {
     name: "a victim with a long grace gets a short one when it gets worse",
-    request: { pods: [{ name: "a", used: 50, life: stopping(now + 20_000) }], deeds: chosen("a", now - 9_000, 30) },
+    request: { pods: [{ name: "a", used: 50, life: stopping(now + 20_000) }], pastSteps: chosen("a", now - 9_000, 30) },
     expected: "hasten a 1",
   },
   {
@@ -262,7 +269,7 @@ for (const { name, request, expected } of [
       available: 90,
       before: 190,
       pods: [{ name: "a", used: 50, life: stopping(now + 900) }],
-      deeds: chosen("a", now - 100),
+      pastSteps: chosen("a", now - 100),
     },
     expected: "hasten a at once",
   },
@@ -340,7 +347,7 @@ for (const { name, request, expected } of [
         { name: "deleted", used: 50, life: stopping(undefined) },
         { name: "b", used: 60 },
       ],
-      deeds: { victims: new Map([["deleted" as PodUid, { at: now - 5_999, grace: 1 }]]) },
+      pastSteps: { victims: new Map([["deleted" as PodUid, { at: now - 5_999, grace: 1 }]]) },
     },
     expected: "wait",
   },
@@ -351,7 +358,7 @@ for (const { name, request, expected } of [
         { name: "deleted", used: 50, life: stopping(undefined) },
         { name: "b", used: 60 },
       ],
-      deeds: { victims: new Map([["deleted" as PodUid, { at: now - 11_000, grace: 1 }]]) },
+      pastSteps: { victims: new Map([["deleted" as PodUid, { at: now - 11_000, grace: 1 }]]) },
     },
     expected: "evict b 1",
   },
@@ -379,12 +386,12 @@ for (const { name, request, expected } of [
   },
   {
     name: "the next victim comes a second after the last at the earliest",
-    request: { pods: [{ name: "b", used: 60 }], deeds: { lastVictimAt: now - 999 } },
+    request: { pods: [{ name: "b", used: 60 }], pastSteps: { lastVictimAt: now - 999 } },
     expected: "wait",
   },
   {
     name: "and then it comes",
-    request: { pods: [{ name: "b", used: 60 }], deeds: { lastVictimAt: now - 1_000 } },
+    request: { pods: [{ name: "b", used: 60 }], pastSteps: { lastVictimAt: now - 1_000 } },
     expected: "evict b 1",
   },
   {
@@ -402,7 +409,7 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "deleted", used: 50 * Mi, life: stopping(now + 3_600_000) }],
-      deeds: { reclaimingSince: now - 1_000 },
+      pastSteps: { reclaimingSince: now - 1_000 },
     },
     expected: "wait",
   },
@@ -411,23 +418,23 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "deleted", used: 50 * Mi, life: stopping(now + 3_600_000) }],
-      deeds: { lastReclaimAt: now - 10 },
+      pastSteps: { lastReclaimAt: now - 10 },
     },
     expected: "hasten deleted 1",
   },
   {
     name: "disk: while that is under way, nobody goes",
-    request: { of: nodefs, pods: [{ name: "a", used: 50 }], deeds: { reclaimingSince: now - 29_999 } },
+    request: { of: nodefs, pods: [{ name: "a", used: 50 }], pastSteps: { reclaimingSince: now - 29_999 } },
     expected: "wait",
   },
   {
     name: "disk: unless it takes too long",
-    request: { of: nodefs, pods: [{ name: "a", used: 50 }], deeds: { reclaimingSince: now - 30_000 } },
+    request: { of: nodefs, pods: [{ name: "a", used: 50 }], pastSteps: { reclaimingSince: now - 30_000 } },
     expected: "evict a 1",
   },
   {
     name: "disk: when it did not help, pods go",
-    request: { of: nodefs, pods: [{ name: "a", used: 50 }], deeds: { lastReclaimAt: now - 10 } },
+    request: { of: nodefs, pods: [{ name: "a", used: 50 }], pastSteps: { lastReclaimAt: now - 10 } },
     expected: "evict a 1",
   },
   {
@@ -435,7 +442,7 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "b", used: 50 }],
-      deeds: { lastReclaimAt: now - 9_000, lastVictimAt: now - 3_000 },
+      pastSteps: { lastReclaimAt: now - 9_000, lastVictimAt: now - 3_000 },
     },
     expected: "reclaim containers images",
   },
@@ -444,7 +451,7 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "b", used: 50 }],
-      deeds: { lastReclaimAt: now - 9_000, lastDiskVictimAt: now - 14_999 },
+      pastSteps: { lastReclaimAt: now - 9_000, lastDiskVictimAt: now - 14_999 },
     },
     expected: "wait",
   },
@@ -453,7 +460,7 @@ for (const { name, request, expected } of [
     request: {
       of: nodefs,
       pods: [{ name: "b", used: 50 }],
-      deeds: { lastReclaimAt: now - 9_000, lastDiskVictimAt: now - 15_000 },
+      pastSteps: { lastReclaimAt: now - 9_000, lastDiskVictimAt: now - 15_000 },
     },
     expected: "evict b 1",
   },
@@ -465,7 +472,7 @@ for (const { name, request, expected } of [
         { name: "a", used: 50, life: { step: "stopped" } },
         { name: "b", used: 60 },
       ],
-      deeds: { ...chosen("a", now - 20_000), lastReclaimAt: now - 1_000 },
+      pastSteps: { ...chosen("a", now - 20_000), lastReclaimAt: now - 1_000 },
     },
     expected: "wait",
   },

@@ -29,7 +29,7 @@ export type CandidateLife =
 export type EvictionGrace = number | "at once";
 
 /** What was done under this pressure so far. */
-export interface Deeds {
+export interface PastSteps {
   readonly victims: ReadonlyMap<PodUid, { readonly at: number; readonly grace: EvictionGrace }>;
   readonly lastVictimAt: number | undefined;
   /** For a disk that is still too full; undefined: none, or it was enough. */
@@ -39,7 +39,7 @@ export interface Deeds {
   readonly reclaimingSince: number | undefined;
 }
 
-export const noDeeds: Deeds = {
+export const noPastSteps: PastSteps = {
   victims: new Map(),
   lastVictimAt: undefined,
   lastDiskVictimAt: undefined,
@@ -52,7 +52,7 @@ export interface Situation {
   readonly look: Look;
   readonly observations: Observations;
   readonly layout: DiskLayout;
-  readonly deeds: Deeds;
+  readonly pastSteps: PastSteps;
   readonly candidates: readonly EvictionCandidate[];
   /** For soft evictions; negative: the pod's own. */
   readonly maxPodGraceSeconds: number;
@@ -121,14 +121,14 @@ export function nextStep(situation: Situation): EvictionStep {
 }
 
 function stepFor(threshold: EvictionThreshold, observed: Observation, situation: Situation): EvictionStep {
-  const { deeds, now, candidates, layout } = situation;
+  const { pastSteps, now, candidates, layout } = situation;
   const wait: EvictionStep = { type: "wait", threshold };
   const isPressing = isUrgent(threshold, observed, situation);
   const isLosing = isRunningOut(threshold, situation);
   const leaving = candidates.filter(
     (candidate) => isAwaited(candidate, threshold, situation) && isTimely(candidate, threshold, isPressing, now),
   );
-  const mine = leaving.filter(({ pod }) => deeds.victims.has(uidOf(pod)));
+  const mine = leaving.filter(({ pod }) => pastSteps.victims.has(uidOf(pod)));
   const lack = amountToReach(threshold, observed) - observed.available;
   const means = reclaimFor(threshold, layout);
   if (leaving.length > 0 && relief(leaving, threshold, layout) >= lack) {
@@ -141,11 +141,12 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
   if (mine.length > 0 && !isLosing) return hastened(mine, threshold, isPressing, situation) ?? wait;
   const reclaim = means.length > 0 ? reclaimBefore(means, threshold, situation) : undefined;
   if (reclaim !== undefined) return reclaim;
-  if (isAboutDisk(threshold) && now < (deeds.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs) return wait;
+  if (isAboutDisk(threshold) && now < (pastSteps.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs)
+    return wait;
   // What got less before a victim that is gone was chosen may have been its doing.
   const isStillPressing = isPressing && (mine.length > 0 || isRateFresh(threshold, situation));
   const apartMs = isStillPressing ? pressingSpacingMs : spacingMs;
-  if (now < (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
+  if (now < (pastSteps.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
   const step = eviction(threshold, isPressing, situation);
   return step.type === "evict" && !isPressing && isInVain(step.victim, lack, threshold, situation) ? wait : step;
 }
@@ -160,10 +161,10 @@ function isInVain(
   threshold: EvictionThreshold,
   situation: Situation,
 ): boolean {
-  const { candidates, deeds, layout, now } = situation;
+  const { candidates, pastSteps, layout, now } = situation;
   const dying = candidates.filter(
     ({ pod, life }) =>
-      deeds.victims.has(uidOf(pod)) && life.step === "stopping" && now < (life.killAt ?? now) + releaseTakesMs,
+      pastSteps.victims.has(uidOf(pod)) && life.step === "stopping" && now < (life.killAt ?? now) + releaseTakesMs,
   );
   return relief([victim], threshold, layout) < lack && relief(dying, threshold, layout) >= lack;
 }
@@ -199,16 +200,16 @@ export function reclaimFor({ signal }: Pick<EvictionThreshold, "signal">, layout
 function reclaimBefore(
   means: readonly Reclaim[],
   threshold: EvictionThreshold,
-  { deeds, now }: Situation,
+  { pastSteps, now }: Situation,
 ): EvictionStep | undefined {
-  if (deeds.reclaimingSince !== undefined) {
-    return now - deeds.reclaimingSince < reclaimTakesMs ? { type: "wait", threshold } : undefined;
+  if (pastSteps.reclaimingSince !== undefined) {
+    return now - pastSteps.reclaimingSince < reclaimTakesMs ? { type: "wait", threshold } : undefined;
   }
-  return isReclaimDue(deeds, now) ? { type: "reclaim", threshold, means } : undefined;
+  return isReclaimDue(pastSteps, now) ? { type: "reclaim", threshold, means } : undefined;
 }
 
 /** What a victim leaves behind may be what has to be removed. */
-function isReclaimDue({ lastReclaimAt, lastVictimAt }: Deeds, now: number): boolean {
+function isReclaimDue({ lastReclaimAt, lastVictimAt }: PastSteps, now: number): boolean {
   if (lastReclaimAt === undefined) return true;
   return now - lastReclaimAt >= reclaimAgainMs || (lastVictimAt !== undefined && lastVictimAt >= lastReclaimAt);
 }
@@ -238,16 +239,16 @@ function isRunningOut(threshold: EvictionThreshold, { look }: Situation): boolea
   return sample !== undefined && runsOutInMs(sample) < urgentMs;
 }
 
-function isRateFresh({ signal }: EvictionThreshold, { look, deeds }: Situation): boolean {
+function isRateFresh({ signal }: EvictionThreshold, { look, pastSteps }: Situation): boolean {
   const since = look.record.samples.get(signal)?.since ?? Number.NEGATIVE_INFINITY;
-  return since >= (deeds.lastVictimAt ?? Number.NEGATIVE_INFINITY);
+  return since >= (pastSteps.lastVictimAt ?? Number.NEGATIVE_INFINITY);
 }
 
 /** Whether the pod is about to give back what is short, and takes no longer about it than it should. */
-function isAwaited(candidate: EvictionCandidate, threshold: EvictionThreshold, { deeds, now }: Situation): boolean {
+function isAwaited(candidate: EvictionCandidate, threshold: EvictionThreshold, { pastSteps, now }: Situation): boolean {
   const { pod, life, exemption } = candidate;
   const isDisk = isAboutDisk(threshold);
-  const chosen = deeds.victims.get(uidOf(pod));
+  const chosen = pastSteps.victims.get(uidOf(pod));
   switch (life.step) {
     case "running":
       return false;
@@ -288,14 +289,14 @@ function hastened(
   leaving: readonly EvictionCandidate[],
   threshold: EvictionThreshold,
   isPressing: boolean,
-  { now, deeds }: Situation,
+  { now, pastSteps }: Situation,
 ): EvictionStep | undefined {
   if (!isHard(threshold)) return undefined;
   const grace: EvictionGrace = isPressing ? "at once" : hardGraceSeconds;
   const late = leaving.filter(({ pod, life, exemption }) => {
     if (life.step !== "stopping" || life.isAtOnce || exemption !== undefined) return false;
-    if (isPressing) return deeds.victims.get(uidOf(pod))?.grace !== "at once";
-    return life.killAt === undefined ? !deeds.victims.has(uidOf(pod)) : life.killAt - now > hardGraceSeconds * 1000;
+    if (isPressing) return pastSteps.victims.get(uidOf(pod))?.grace !== "at once";
+    return life.killAt === undefined ? !pastSteps.victims.has(uidOf(pod)) : life.killAt - now > hardGraceSeconds * 1000;
   });
   return late.length === 0 ? undefined : { type: "hasten", threshold, pods: late.map(({ pod }) => pod), grace };
 }

@@ -20,14 +20,14 @@ import type { Eviction } from "../evict.ts";
 import type { EvictionSituation } from "../plan/forecast.ts";
 import { evictionWords } from "../plan/message.ts";
 import { nextLookMs } from "../plan/pace.ts";
-import { deedsAfter, deedsFor, deedsUnder, reclaimed } from "../plan/past-steps.ts";
+import { pastStepsAfter, pastStepsFor, pastStepsUnder, reclaimed } from "../plan/past-steps.ts";
 import {
-  type Deeds,
   type EvictionCandidate,
   type EvictionGrace,
   type EvictionStep,
   nextStep,
-  noDeeds,
+  noPastSteps,
+  type PastSteps,
   type Reclaim,
   type Situation,
 } from "../plan/planner.ts";
@@ -84,7 +84,7 @@ export class EvictionManager {
   readonly #ports: EvictionPorts;
   readonly #pause: Pause;
   #record: PressureRecord = noPressure;
-  #deeds: Deeds = noDeeds;
+  #pastSteps: PastSteps = noPastSteps;
   #conditions: readonly PressureCondition[] = [];
   #layout: Reading["layout"];
   #thresholds: readonly EvictionThreshold[];
@@ -177,7 +177,9 @@ export class EvictionManager {
     const now = clock.monotonic();
     const look = lookAt(this.#record, reading.observations, this.#lookSettings(), now);
     this.#record = look.record;
-    this.#deeds = deedsUnder(this.#deeds, look, (uid) => this.#ports.pods().some(({ pod }) => uidOf(pod) === uid));
+    this.#pastSteps = pastStepsUnder(this.#pastSteps, look, (uid) =>
+      this.#ports.pods().some(({ pod }) => uidOf(pod) === uid),
+    );
     this.#tell(look.conditions);
     let step: EvictionStep = { type: "rest" };
     if (look.acting.length > 0) {
@@ -219,7 +221,7 @@ export class EvictionManager {
     const { pods, meter, disks } = this.#ports;
     const present = pods();
     const uids = new Set(present.map(({ pod }) => uidOf(pod)));
-    this.#deeds = deedsFor(this.#deeds, (uid) => uids.has(uid), now);
+    this.#pastSteps = pastStepsFor(this.#pastSteps, (uid) => uids.has(uid), now);
     meter.forgetAllBut(uids);
     const candidates = present.map((candidate) => {
       const use = meter.use(candidate.pod);
@@ -232,7 +234,7 @@ export class EvictionManager {
       look,
       observations,
       layout: this.#layout ?? "one disk for all",
-      deeds: this.#deeds,
+      pastSteps: this.#pastSteps,
       candidates,
       maxPodGraceSeconds: this.#settings.maxPodGraceSeconds,
     };
@@ -244,7 +246,7 @@ export class EvictionManager {
       this.#measureDisks(situation.candidates, scope);
       return { type: "wait", threshold: step.threshold };
     }
-    this.#deeds = deedsAfter(this.#deeds, step, situation.now);
+    this.#pastSteps = pastStepsAfter(this.#pastSteps, step, situation.now);
     switch (step.type) {
       case "rest":
       case "wait":
@@ -263,8 +265,8 @@ export class EvictionManager {
     return step;
   }
 
-  #areDiskUsesGood({ now, deeds }: Situation): boolean {
-    return this.#ports.disks.areNewerThan(Math.max(now - diskUseGoodMs, deeds.lastVictimAt ?? 0));
+  #areDiskUsesGood({ now, pastSteps }: Situation): boolean {
+    return this.#ports.disks.areNewerThan(Math.max(now - diskUseGoodMs, pastSteps.lastVictimAt ?? 0));
   }
 
   #measureDisks(candidates: readonly EvictionCandidate[], scope: TaskScope): void {
@@ -295,7 +297,7 @@ export class EvictionManager {
         log.warn("Could not remove all that nobody needs", { what: each, reason: messageOf(error) });
       }
     }
-    this.#deeds = reclaimed(this.#deeds, clock.monotonic());
+    this.#pastSteps = reclaimed(this.#pastSteps, clock.monotonic());
     this.lookNow();
   }
 

@@ -8,7 +8,7 @@ import { ContainerConfig, CriError, PodSandboxConfig, type RuntimeService } from
 import { silentLogger, systemClock } from "../../../ground/base/index.ts";
 import type { Pod, PodUid } from "../../../ground/model/index.ts";
 import { HealthRegistry } from "../index.ts";
-import { Figures } from "../metric-registries.ts";
+import { MetricRegistries } from "../metric-registries.ts";
 import { figureMounts } from "../serve-node-api.ts";
 import { openGate } from "./gate.ts";
 import { type ApiPorts, type ApiSettings, nodeApiMounts, readOnlyMounts } from "./node-api.ts";
@@ -238,7 +238,7 @@ test("flagz and statusz give nothing but text", async () => {
 
 test("the read-only port shows pods and health, and refuses whatever could change something", async () => {
   const fake = await runtimeWithWeb();
-  const figures = figureMounts({ figures: new Figures(), statistics: noStatistics, log: silentLogger });
+  const figures = figureMounts({ figures: new MetricRegistries(), statistics: noStatistics, log: silentLogger });
   const ports = apiPorts({ runtime: fake.runtime, views: new FakeViews(web), figures });
   await using server = await TestServer.start(readOnlyMounts(ports));
   const isShown = (pattern: string, method: string): boolean =>

@@ -8,7 +8,7 @@ import { endAndLeave } from "../streaming/half-open.ts";
 import { ClientTrust } from "./client-trust.ts";
 import { Dispatcher, type DispatchPorts } from "./dispatch.ts";
 import { openGate } from "./gate.ts";
-import { Strangers } from "./unauthenticated-connections.ts";
+import { UnauthenticatedConnections } from "./unauthenticated-connections.ts";
 
 /** Where a server listens; with TLS, how. */
 export interface Where {
@@ -38,14 +38,14 @@ export class NodeServer {
   readonly #dispatcher: Dispatcher;
   #tls: { readonly server: TlsServer; readonly settings: ServingTls } | undefined;
   readonly #trust: ClientTrust;
-  readonly #strangers = new Strangers();
+  readonly #unauthenticated = new UnauthenticatedConnections();
 
   constructor(where: Where, tls: ServingTls | undefined, ports: DispatchPorts) {
     this.#where = where;
     this.#trust = new ClientTrust(tls?.ca);
     // Where the gate is open, nobody ever shows who it is.
     const onLetIn = (socket: Socket): void => {
-      if (ports.gate !== openGate) this.#strangers.letIn(socket);
+      if (ports.gate !== openGate) this.#unauthenticated.letIn(socket);
     };
     this.#dispatcher = new Dispatcher({ ...ports, onLetIn });
     const listener: RequestListener = (request, response) => {
@@ -65,7 +65,7 @@ export class NodeServer {
     });
     this.#server.on("connection", (socket: Socket) => {
       this.#trust.connected(socket);
-      this.#strangers.connected(socket);
+      this.#unauthenticated.connected(socket);
     });
   }
 

@@ -10,7 +10,7 @@ const mostOfAll = 1024;
  * Connections that have yet to show that they may ask anything. Every pod can open them by the thousand, without being
  * anybody, and each costs memory and a descriptor of the agent. Who has too many loses the oldest of its own.
  */
-export class Strangers {
+export class UnauthenticatedConnections {
   readonly #byAddress = new Map<string, Map<string, Socket>>();
   #count = 0;
 

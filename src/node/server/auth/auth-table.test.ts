@@ -10,7 +10,7 @@ import type { SubjectAccessReviewSpec } from "../../../ground/model/index.ts";
 import { nodeApiMounts } from "../api/node-api.ts";
 import type { ApiMount } from "../api/router.ts";
 import { containerLogsService } from "../logs/container-logs.ts";
-import { Figures } from "../metric-registries.ts";
+import { MetricRegistries } from "../metric-registries.ts";
 import { figureMounts } from "../serve-node-api.ts";
 import { AccessAuthorizer } from "./access-authorizer.ts";
 import type { AuthorizationGrain } from "./attributes.ts";
@@ -135,7 +135,7 @@ function everything(): ApiMount[] {
   const runtime = new FakeRuntime({ clock: systemClock }).runtime;
   const ports = apiPorts({ runtime, views: new FakeViews() });
   const containerLogs = containerLogsService({ ...ports, splitStreams: false });
-  const figures = figureMounts({ figures: new Figures(), statistics: noStatistics, log: silentLogger });
+  const figures = figureMounts({ figures: new MetricRegistries(), statistics: noStatistics, log: silentLogger });
   return [...nodeApiMounts({ ...allOn, flagz: true, statusz: true }, { ...ports, containerLogs, figures })];
 }
 

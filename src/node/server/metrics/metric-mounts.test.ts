@@ -9,7 +9,7 @@ import { MadeUpNode } from "../../../../test/support/made-up-node.ts";
 import { TestServer } from "../../../../test/support/node-api.ts";
 import { type Logger, silentLogger, systemClock, TaskScope } from "../../../ground/base/index.ts";
 import { MetricRegistry } from "../../../ground/metrics/index.ts";
-import { Figures } from "../metric-registries.ts";
+import { MetricRegistries } from "../metric-registries.ts";
 import { LazyStatistics } from "../stats/lazy-statistics.ts";
 import type { StatsPorts } from "../stats/ports.ts";
 import { statsService } from "../stats/stats-service.ts";
@@ -19,7 +19,7 @@ import { metricMounts } from "./metric-mounts.ts";
 test("/metrics also has the figures of what runs in the same process", async () => {
   const others = new MetricRegistry();
   others.counter("of_others_total", "[ALPHA] What others count").inc({});
-  const figures = new Figures(others);
+  const figures = new MetricRegistries(others);
   const statistics = new LazyStatistics(
     new TaskScope(),
     () => {
@@ -36,8 +36,8 @@ test("/metrics also has the figures of what runs in the same process", async () 
 async function serve(
   node: MadeUpNode | undefined,
   log: Logger = silentLogger,
-): Promise<{ figures: Figures; statistics: LazyStatistics; server: TestServer }> {
-  const figures = new Figures();
+): Promise<{ figures: MetricRegistries; statistics: LazyStatistics; server: TestServer }> {
+  const figures = new MetricRegistries();
   const ports = (): StatsPorts => {
     if (node === undefined) throw new Error("there is no node");
     return { ...node.statistics.ports, clock: systemClock };

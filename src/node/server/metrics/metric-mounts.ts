@@ -1,7 +1,7 @@
 import { type Logger, loadedPart, messageOf, SharedWork } from "../../../ground/base/index.ts";
 import type { ApiMount } from "../api/router.ts";
 import { sendText, untilClientLeaves } from "../http.ts";
-import type { Figures } from "../metric-registries.ts";
+import type { MetricRegistries } from "../metric-registries.ts";
 import type { LazyStatistics } from "../stats/lazy-statistics.ts";
 import type { NodeStatistics } from "../stats/node-stats.ts";
 import type { CgroupRow } from "./cadvisor-rows.ts";
@@ -9,7 +9,7 @@ import { writeResourceMetrics } from "./resource-metrics.ts";
 import { sendMetrics } from "./send-metrics.ts";
 
 /** /metrics and what is below it; any method. */
-export function metricMounts(figures: Figures, statistics: LazyStatistics, log: Logger): readonly ApiMount[] {
+export function metricMounts(figures: MetricRegistries, statistics: LazyStatistics, log: Logger): readonly ApiMount[] {
   /** Statistics, or undefined when they can't be had, which the log tells. */
   const take = async <Taken>(
     look: (taken: NodeStatistics) => Promise<Taken>,

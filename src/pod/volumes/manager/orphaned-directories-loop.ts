@@ -11,7 +11,7 @@ export interface SweepPorts {
   readonly clock: Clock;
   readonly log: Logger;
   /** Undefined while not every pod is known. */
-  readonly podsToKeep: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
+  readonly podsInUse: (signal: AbortSignal) => Promise<ReadonlySet<PodUid> | undefined>;
   readonly onSweep: (report: OrphanedDirectoriesReport) => void;
 }
 
@@ -30,8 +30,8 @@ export async function sweepOrphanedDirectories(ports: SweepPorts, signal: AbortS
   }
 }
 
-async function sweep({ volumes, log, podsToKeep, onSweep }: SweepPorts, signal: AbortSignal): Promise<boolean> {
-  const known = await podsToKeep(signal);
+async function sweep({ volumes, log, podsInUse, onSweep }: SweepPorts, signal: AbortSignal): Promise<boolean> {
+  const known = await podsInUse(signal);
   if (known === undefined) return false;
   const report = await volumes.cleanOrphanedDirectories(known, signal);
   onSweep(report);

@@ -8,8 +8,8 @@ import {
   restartPolicyOf,
   restartsAfter,
 } from "../../ground/model/index.ts";
-import { type ContainerKill, killForRunning, killForUnknown } from "./plan-container-kill.ts";
 import type { PlanInput } from "./plan-input.ts";
+import { type ContainerKill, killForUnknown, planSidecarRestart } from "./plan-restart.ts";
 
 export type InitPlan =
   /** An init container failed for good: the pod is over. */
@@ -44,13 +44,13 @@ export function planInitContainers(input: PlanInput): InitPlan {
     const newest = newestOf(observed, container.name);
     // Sidecars behind the frontier, or of an initialised pod, only need to be kept alive.
     if (frontier === "passed") {
-      if (isSidecar(container) && (known || initialised)) keepSidecarAlive(input, container, newest, start, kills);
+      if (isSidecar(container) && (known || initialised)) keepSidecarAlive(input, container, start, kills);
       continue;
     }
     if (newest === undefined) continue;
     frontier = "passed";
     const progress = isSidecar(container)
-      ? keepSidecarAlive(input, container, newest, start, kills)
+      ? keepSidecarAlive(input, container, start, kills)
       : judgeInit(input, container, newest, start, kills);
     if (progress === "failed") return { type: "failed" };
     if (progress === "waiting") continue;
@@ -82,7 +82,8 @@ function judgeInit(
   if (newest.state === "exited" && newest.exitCode === 0 && newest.reason !== "OOMKilled") return "done";
   if (newest.state !== "created") {
     if (!startsAfterFailure(pod, container, newest)) return "failed";
-    if (newest.state === "unknown") kills.push(killForUnknown("Init container", newest));
+    const kill = killForUnknown("Init container", newest);
+    if (kill !== undefined) kills.push(kill);
   }
   start.push(container.name);
   return "waiting";
@@ -98,21 +99,11 @@ function startsAfterFailure(pod: IdentifiedPod, container: Container, { state, e
 function keepSidecarAlive(
   input: PlanInput,
   container: Container,
-  newest: ObservedContainer | undefined,
   start: string[],
   kills: ContainerKill[],
 ): "waiting" | "done" {
-  if (newest?.state !== "running") {
-    if (newest?.state === "unknown") kills.push(killForUnknown("Init container", newest));
-    if (input.pod.metadata.deletionTimestamp === undefined) start.push(container.name);
-    return "waiting";
-  }
-  const kill = killForRunning(input, "Init container", container, newest, true);
-  if (kill !== undefined) {
-    kills.push(kill);
-    start.push(container.name);
-    // A sidecar once started has let its successors go ahead; its liveness does not hold them back.
-    return kill.because === "livenessProbe" ? "done" : "waiting";
-  }
-  return container.startupProbe === undefined || input.probes.startup(newest) === "success" ? "done" : "waiting";
+  const { kill, starts, letsNextStart } = planSidecarRestart(input, container);
+  if (kill !== undefined) kills.push(kill);
+  if (starts) start.push(container.name);
+  return letsNextStart ? "done" : "waiting";
 }

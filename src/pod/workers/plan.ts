@@ -1,18 +1,15 @@
 import {
-  type Container,
   containersOf,
   mayRestart,
   newestOf,
   type ObservedContainer,
   restartAllTrigger,
-  restartPolicyOf,
-  restarts,
   type SandboxId,
 } from "../../ground/model/index.ts";
-import { type ContainerKill, killForRestartAll, killForRunning, killForUnknown } from "./plan-container-kill.ts";
 import { planInitContainers } from "./plan-init.ts";
 import type { PlanInput } from "./plan-input.ts";
 import { noResize, planResize, type ResizePlan } from "./plan-resize.ts";
+import { type ContainerKill, killForRestartAll, planRestart, startsAgain } from "./plan-restart.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 
 /** What must happen to bring the runtime from what is observed to what the pod wants. Applied from top to bottom. */
@@ -58,7 +55,7 @@ function planInNewSandbox(input: PlanInput, sandbox: Extract<SandboxPlan, { type
   // One that is not to start again does not in a new sandbox either: its status could not tell of it.
   const startsAnew = restartAllTrigger(pod, observed) !== undefined;
   const toStart = spec.containers.filter(
-    (container) => startsAnew || shouldRestart(input, container, newestOf(observed, container.name)),
+    (container) => startsAnew || startsAgain(input, container, newestOf(observed, container.name)),
   );
   const everCreated = spec.containers.some((container) => newestOf(observed, container.name) !== undefined);
   if (toStart.length === 0 && everCreated) return killOnly;
@@ -87,10 +84,10 @@ function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
     return { ...nothing, sandbox, kills, startEphemeral, startInit: start, resize: planResize(input, namesOf(kills)) };
   }
 
-  const decisions = pod.spec.containers.map((container) => decideRegular(input, container));
-  const startRegular = decisions.filter((decision) => decision.start).map((decision) => decision.name);
+  const decisions = pod.spec.containers.map((container) => planRestart(input, container));
+  const startRegular = pod.spec.containers.flatMap(({ name }, index) => (decisions[index]?.starts ? [name] : []));
   // Sidecars live for the regular containers: when none of those is left, the pod is over.
-  if (startRegular.length === 0 && !decisions.some((decision) => decision.keep)) return { ...nothing, killPod: true };
+  if (startRegular.length === 0 && !decisions.some(({ goesOn }) => goesOn)) return { ...nothing, killPod: true };
   const kills = [...init.kills, ...decisions.flatMap(({ kill }) => kill ?? [])];
   return {
     ...nothing,
@@ -114,43 +111,4 @@ function killsOfAll({ pod, observed }: PlanInput, trigger: ObservedContainer): r
     .flatMap(({ container }) => newestOf(observed, container.name) ?? [])
     .filter(({ state }) => state === "running" || state === "unknown")
     .map((container) => killForRestartAll(container, trigger));
-}
-
-interface Decision {
-  readonly name: string;
-  readonly keep: boolean;
-  readonly start: boolean;
-  readonly kill: ContainerKill | undefined;
-}
-
-function decideRegular(input: PlanInput, container: Container): Decision {
-  const { pod, observed } = input;
-  const { name } = container;
-  const newest = newestOf(observed, name);
-  if (newest?.state !== "running") {
-    const start = shouldRestart(input, container, newest);
-    const kill = start && newest?.state === "unknown" ? killForUnknown("Container", newest) : undefined;
-    return { name, keep: false, start, kill };
-  }
-  const restartsKilled = restartPolicyOf(pod, container) !== "Never";
-  const kill = killForRunning(input, "Container", container, newest, restartsKilled);
-  if (kill === undefined) return { name, keep: true, start: false, kill };
-  // A changed image restarts whatever the policy: the user asked for it.
-  return {
-    name,
-    keep: false,
-    start: restartsKilled || kill.because === "definitionChanged" || kill.because === "resized",
-    kill,
-  };
-}
-
-/** Whether a container that does not run is to be started. */
-function shouldRestart(
-  { pod, isReplaced }: PlanInput,
-  container: Container,
-  newest: ObservedContainer | undefined,
-): boolean {
-  if (pod.metadata.deletionTimestamp !== undefined) return false;
-  const isToBeReplaced = newest !== undefined && isReplaced?.(newest) === true;
-  return isToBeReplaced || restarts(pod, { kind: "regular", container }, newest);
 }

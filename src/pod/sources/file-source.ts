@@ -10,6 +10,7 @@ import { listManifests, type ManifestListing, stampOf } from "./manifest-listing
 import { type Candidate, resolveConflicts } from "./name-conflicts.ts";
 import type { SourcePorts } from "./ports.ts";
 import { ProblemReports } from "./problem-reports.ts";
+import { notRemovedYet, removedByNotice } from "./removed-manifests.ts";
 import type { StaticPodAdoption } from "./static-pod-adoption.ts";
 
 export interface FileSourceSettings extends StaticPodSettings {
@@ -23,8 +24,6 @@ export interface FileSourceSettings extends StaticPodSettings {
   readonly adoption?: StaticPodAdoption;
 }
 
-// An editor that saves by renaming leaves a moment in which the file is not there.
-const absenceMs = 20;
 const firstWatchRetryMs = 1000;
 const shortageMs = 1000;
 const longestWatchRetryMs = 20_000;
@@ -154,14 +153,11 @@ export class FileSource {
     }
   }
 
-  /**
-   * A file that was deleted took its pod with it, even if it is back by now: whoever does that wants the pod started
-   * anew. Read again, it is a file like any other.
-   */
-  async #forget(removed: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const gone = [...this.#files.keys()].filter((path) => removed.has(basename(path)));
-    if (gone.length === 0 || this.#delivered === undefined) return;
-    for (const path of gone) this.#files.delete(path);
+  /** A file that was deleted took its pod with it. Read again, it is a file like any other. */
+  async #forget(deletedNames: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const removed = removedByNotice(this.#files, deletedNames);
+    if (removed.length === 0 || this.#delivered === undefined) return;
+    for (const path of removed) this.#files.delete(path);
     await this.#publish(signal);
   }
 
@@ -187,11 +183,8 @@ export class FileSource {
     const files = new Map(unchanged.flatMap((file) => (file === undefined ? [] : [[file.path, file]])));
     const toRead = listed.filter((path) => !files.has(path));
     for (const file of await this.#read(toRead, signal)) files.set(file.path, file);
-    const gone = [...this.#files.keys()].filter((path) => !files.has(path));
-    if (gone.length > 0) {
-      await this.#ports.clock.sleep(absenceMs, signal);
-      for (const file of await this.#read(gone, signal)) files.set(file.path, file);
-    }
+    const ports = { clock: this.#ports.clock, read: this.#read.bind(this) };
+    for (const file of await notRemovedYet(this.#files, files, ports, signal)) files.set(file.path, file);
     this.#files = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
     await this.#publish(signal);
   }

@@ -1,19 +1,17 @@
-import { type Clock, isAbort, type Logger, onAbort, type TaskScope, type Tracer } from "../../ground/base/index.ts";
+import { type Clock, type Logger, onAbort, type TaskScope, type Tracer } from "../../ground/base/index.ts";
 import { type AgentConfig, certDirOf } from "../../ground/config/index.ts";
 import { type ClusterAccess, loadKubeconfig } from "./access/index.ts";
 import {
-  bootstrapClientCertificate,
+  bootstrapTls,
   type CertificateFigures,
   CertificateFileStore,
   CertificateRotation,
-  chooseBootstrap,
   clientUse,
   guardClientCertificate,
   issueCertificate,
   issuedWithinMs,
   ManagedCredentials,
   nodeIdentity,
-  writeKubeconfig,
 } from "./certificates/index.ts";
 import type { RequestReport } from "./client.ts";
 import { KubeClients, type KubeClientsSettings } from "./clients.ts";
@@ -68,43 +66,22 @@ export class KubeconfigConnection implements ApiConnection {
   }
 
   async open(scope: TaskScope): Promise<void> {
-    const { config, clock } = this.#ports;
+    const { config, clock, random } = this.#ports;
+    const { nodeName } = config;
     const { kubeconfig, bootstrapKubeconfig } = config.flags;
     const { rotateCertificates } = config.kubelet;
     onAbort(scope.signal, () => this.clients[Symbol.dispose]());
-    const settings = { kubeconfig, bootstrapKubeconfig, rotateCertificates };
-    const bootstrap = await chooseBootstrap(settings, { clock, log: this.#log });
-    if (bootstrap === "in background") await this.#prepareBootstrap();
-    if (bootstrap === "at once") await this.#bootstrapNow(scope.signal);
+    await bootstrapTls(
+      { nodeName, certDir: this.#certDir, kubeconfig, bootstrapKubeconfig, rotateCertificates },
+      { clock, log: this.#log, random, store: this.#store(), newClients: (access) => this.#newClients(access) },
+      scope.signal,
+    );
     if (rotateCertificates) {
       await this.#openManaged(scope);
       return;
     }
     const access = await loadKubeconfig(kubeconfig);
     this.clients.open(access, { onRequest: this.#ports.watchRequests(access.server.host) });
-  }
-
-  /** Asks for the first certificate with the bootstrap credentials and waits for it. */
-  async #bootstrapNow(signal: AbortSignal): Promise<void> {
-    const { config, random } = this.#ports;
-    const access = await loadKubeconfig(config.flags.bootstrapKubeconfig);
-    using clients = this.#newClients(access);
-    const store = this.#store();
-    const ports = { client: clients.main, store, clock: this.#ports.clock, log: this.#log, random };
-    try {
-      await bootstrapClientCertificate(config.nodeName, this.#certDir, ports, signal);
-    } catch (error) {
-      if (isAbort(error, signal)) throw error;
-      throw new Error("Cannot get the node's first client certificate from the API server", { cause: error });
-    }
-    await writeKubeconfig(config.flags.kubeconfig, access, store.currentPath);
-  }
-
-  /** The kubeconfig names the certificate that will come. */
-  async #prepareBootstrap(): Promise<void> {
-    const { kubeconfig, bootstrapKubeconfig } = this.#ports.config.flags;
-    this.#log.info("Client rotation is on, will bootstrap in background");
-    await writeKubeconfig(kubeconfig, await loadKubeconfig(bootstrapKubeconfig), this.#store().currentPath);
   }
 
   async #openManaged(scope: TaskScope): Promise<void> {

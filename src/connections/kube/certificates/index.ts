@@ -1,10 +1,9 @@
 // Certificates that the API server signs for this node: the first one, and every one after it.
 
-export { bootstrapClientCertificate, nodeIdentity } from "./bootstrap-at-once.ts";
+export { nodeIdentity } from "./bootstrap-at-once.ts";
 export { CertificateFileStore } from "./file-store.ts";
 export { guardClientCertificate } from "./guard.ts";
 export { issueCertificate, issuedWithinMs } from "./issue.ts";
-export { writeKubeconfig } from "./kubeconfig-file.ts";
 export { ManagedCredentials } from "./managed-credentials.ts";
 export { servingTemplate } from "./node-names.ts";
 export {
@@ -14,4 +13,4 @@ export {
   clientUse,
   serverUse,
 } from "./rotation.ts";
-export { chooseBootstrap } from "./tls-bootstrap.ts";
+export { bootstrapTls } from "./tls-bootstrap.ts";

@@ -26,9 +26,9 @@ import {
 import { expandVolume } from "./expansion.ts";
 import type { CsiPorts } from "./ports.ts";
 import { publish, removePlace, removeTarget } from "./publishing.ts";
-import { publishContextOf } from "./requests.ts";
 import { removeEmptyStaging, stage, stagedOnDisk, unstage } from "./staging.ts";
 import { readRecord } from "./vol-data.ts";
+import { waitForAttach } from "./wait-for-attach.ts";
 
 /** Volumes of storage drivers. What the driver was asked for is on disk before it is asked, so nothing gets lost. */
 export class CsiVolumes implements VolumeKind {
@@ -92,7 +92,7 @@ export class CsiVolumes implements VolumeKind {
     const mustPublish = context.isFirst || driver?.spec.requiresRepublish === true;
     const client = drivers.client(volume.driver);
     const capabilities = await client.capabilities(signal);
-    const publishContext = await publishContextOf(volume, driver, this.#ports, signal);
+    const publishContext = await waitForAttach(volume, driver, this.#ports, signal);
     let stagingPath = "";
     if (volume.lifecycle === "Persistent") {
       const { specName, form } = wanted;

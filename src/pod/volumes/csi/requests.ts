@@ -4,8 +4,8 @@ import {
   VolumeCapability,
 } from "../../../connections/plugins/index.ts";
 import type { CSIDriver, SecretReference } from "../../../ground/model/index.ts";
-import { StepError, type WantedVolume } from "../kinds/kind.ts";
-import { attachmentName, type CsiVolume } from "./csi-volume.ts";
+import type { WantedVolume } from "../kinds/kind.ts";
+import type { CsiVolume } from "./csi-volume.ts";
 import type { CsiPorts } from "./ports.ts";
 
 const prefix = "csi.storage.k8s.io/";
@@ -64,34 +64,6 @@ export function checkVolumeLifecycle({ lifecycle, driver: name }: CsiVolume, dri
   const offered = `only supports [${modes.map((mode) => JSON.stringify(mode)).join(" ")}]`;
   const why = driver === undefined ? "no CSIDriver object" : offered;
   throw new Error(`volume mode "${lifecycle}" not supported by driver ${name} (${why})`);
-}
-
-/** What the attacher has left for the node; it is there only when the volume is attached. */
-export async function publishContextOf(
-  volume: CsiVolume,
-  driver: CSIDriver | undefined,
-  { cluster, nodeName }: CsiPorts,
-  signal: AbortSignal,
-): Promise<Readonly<Record<string, string>>> {
-  if (volume.lifecycle === "Ephemeral" || driver?.spec.attachRequired === false) return {};
-  const name = attachmentName(volume, nodeName);
-  const fail = (message: string, cause?: unknown): StepError => new StepError("WaitForAttach", message, cause);
-  const attachment = await cluster.attachment(name, signal).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw fail(`volume ${volume.handle} has GET error for volume attachment ${name}: ${String(error)}`, error);
-  });
-  if (attachment === undefined) {
-    throw fail(
-      `volume ${volume.handle} has GET error for volume attachment ${name}: volumeattachments.storage.k8s.io "${name}" not found`,
-    );
-  }
-  const { metadata, status } = attachment;
-  if (metadata?.deletionTimestamp !== undefined) throw fail("volume attachment is being deleted");
-  if (status?.attached !== true) {
-    const reason = status?.attachError?.message;
-    throw fail(reason ?? `volume ${volume.handle} is not attached for volume attachment ${name}`);
-  }
-  return status.attachmentMetadata ?? {};
 }
 
 export async function secretsOf(

@@ -2,7 +2,7 @@ import { CollectorLoop, type TaskScope } from "../ground/base/index.ts";
 import { containerHash, type PodUid, uidOf } from "../ground/model/index.ts";
 import { showNodeState } from "../node/metrics/index.ts";
 import type { Probes } from "../pod/probes/index.ts";
-import { PodIntake, PodRegistry, preempter } from "../pod/registry/index.ts";
+import { OrphanedPods, PodIntake, PodRegistry, preempter } from "../pod/registry/index.ts";
 import { type ContainerGc, followRuntimeEvents, PruningObserver } from "../pod/runtime/index.ts";
 import {
   noteMilestones,
@@ -33,9 +33,17 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
   const workers = buildWorkers(parts, actions);
   const views = new PodViews({ statuses, ledger, wanted: () => mux.pods() });
   const registry = buildRegistry(parts, { actions, workers, views });
-  const intake = new PodIntake(scope, {
+  const orphans = new OrphanedPods(scope, {
+    wanted: sight.wanted,
+    workers,
+    inspect: (uid, signal) => observer.inspect(uid, signal),
+    mayStop: ({ sandboxes }) => mux.allReadyFor(sandboxes[0]?.podSource),
+    log: log.named("pods"),
+  });
+  const intake = new PodIntake({
     changes: mux,
     registry,
+    orphans,
     wanted: sight.wanted,
     isRuntimeKnown: sight.isRuntimeKnown,
     log,
@@ -49,7 +57,7 @@ export function buildPodEngine(parts: PodEngineParts): PodEngine {
     },
   });
   const collecting = new CollectorLoop(actions.gc, clock);
-  listen(parts, { workers, registry, intake, actions });
+  listen(parts, { workers, registry, orphans, intake, actions });
   statuses.onChange((pod, status, before) => {
     metrics.pods.onStatus(pod, status, before, ledger.read(uidOf(pod)), clock.now());
   });
@@ -106,11 +114,13 @@ function listen(
   {
     workers,
     registry,
+    orphans,
     intake,
     actions,
   }: {
     workers: PodWorkers;
     registry: PodRegistry;
+    orphans: OrphanedPods;
     intake: PodIntake;
     actions: PodActions;
   },
@@ -137,7 +147,7 @@ function listen(
       intake.reconsider();
       workers.wakeAll();
     }
-    intake.stopOrphans();
+    orphans.stopAll();
   });
 }
 
@@ -188,7 +198,7 @@ function buildRegistry(
   { actions, workers, views }: { actions: PodActions; workers: PodWorkers; views: PodViews },
 ): PodRegistry {
   const { clock, ledger, recordPodEvent, sight, scope, metrics, wakes } = parts;
-  const { mux, wanted, observer, statuses } = sight;
+  const { wanted, statuses } = sight;
   const log = parts.log.named("pods");
   return new PodRegistry({
     wanted,
@@ -205,7 +215,6 @@ function buildRegistry(
     clock,
     isRuntimeKnown: sight.isRuntimeKnown,
     arePodsKnown: sight.arePodsKnown,
-    mayStop: ({ sandboxes }) => mux.allReadyFor(sandboxes[0]?.podSource),
     wasHere: (uid) => actions.checkpoints.mayKnow(uid),
     preempt: preempter({
       workers,
@@ -216,7 +225,6 @@ function buildRegistry(
       onPreempted: (resource) => metrics.pods.preempted(resource),
     }),
     keepPlace: (pod) => parts.placement.takeOver(pod),
-    inspect: (uid, signal) => observer.inspect(uid, signal),
     setStatus: (pod, status) => {
       metrics.pods.rejected(status.reason ?? "");
       statuses.set(pod, rejectedStatus(pod, status, clock.now()));

@@ -27,7 +27,7 @@ export const plantedFaults = {
     finds: /stops container .* which runs and is wanted/,
     patches: [
       {
-        file: "src/pod/registry/registry.ts",
+        file: "src/pod/registry/orphaned-pods.ts",
         find: "if (isThere && !this.#ports.mayStop(observed)) return;",
         replace: "",
       },

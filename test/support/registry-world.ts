@@ -1,7 +1,8 @@
-import { Ledger, silentLogger } from "../../src/ground/base/index.ts";
+import { Ledger, silentLogger, TaskScope } from "../../src/ground/base/index.ts";
 import type { IdentifiedPod, ObservedPod, PodChange, PodStep, PodUid } from "../../src/ground/model/index.ts";
 import { Admission, type AdmissionVerdict, type Preemption } from "../../src/pod/registry/admission.ts";
 import { arePodsKnown } from "../../src/pod/registry/intake.ts";
+import { OrphanedPods } from "../../src/pod/registry/orphaned-pods.ts";
 import { PodRegistry } from "../../src/pod/registry/registry.ts";
 import { WantedPods } from "../../src/pod/registry/wanted-pods.ts";
 import { Allocations } from "../../src/pod/resources/index.ts";
@@ -102,15 +103,21 @@ export class World {
       return this.isRuntimeKnown;
     },
     arePodsKnown: () => true,
-    mayStop: () => this.mayStop,
     wasHere: (of) => this.wereHere.has(of),
     keepPlace: (of) => this.kept.push(of.metadata.uid),
     preempt: (preemption, then) => this.preemptions.push({ preemption, then }),
-    inspect: async (of) => this.inspect(of),
     setStatus: (of, { phase, reason, message }) =>
       this.statuses.push(`${of.metadata.uid} ${phase} ${reason} ${message}`),
     forget: (of) => this.forgotten.push(of),
     announce: (of) => this.announced.push(of.metadata.uid),
+  });
+
+  readonly orphans = new OrphanedPods(new TaskScope(), {
+    wanted: this.wanted,
+    workers: this.workers,
+    inspect: async (of) => this.inspect(of),
+    mayStop: () => this.mayStop,
+    log: silentLogger,
   });
 
   arePodsKnown(): boolean {

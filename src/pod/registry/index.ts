@@ -19,6 +19,7 @@ export { arePodsKnown, PodIntake } from "./intake.ts";
 export { isLacking, type ResourceSum, resourceSums } from "./lacking-resources.ts";
 export { isMirrorOf, MirrorPods } from "./mirror-pods.ts";
 export { followMirrors } from "./mirror-wakes.ts";
+export { OrphanedPods } from "./orphaned-pods.ts";
 export { podsInUse } from "./pods-in-use.ts";
 export { preempter } from "./preemption.ts";
 export { type ForeseenDecision, PodRegistry } from "./registry.ts";

@@ -1,5 +1,6 @@
-import { KeyedWorkers, type Logger, type TaskScope } from "../../ground/base/index.ts";
-import type { PodChange, PodSource, PodUid } from "../../ground/model/index.ts";
+import type { Logger } from "../../ground/base/index.ts";
+import type { PodChange, PodSource } from "../../ground/model/index.ts";
+import type { OrphanedPods } from "./orphaned-pods.ts";
 import type { PodRegistry } from "./registry.ts";
 import type { WantedPods } from "./wanted-pods.ts";
 
@@ -16,6 +17,7 @@ interface ChangeStream {
 export interface IntakePorts {
   readonly changes: ChangeStream;
   readonly registry: PodRegistry;
+  readonly orphans: OrphanedPods;
   readonly wanted: WantedPods;
   /** The runtime has said what it has. */
   readonly isRuntimeKnown: () => boolean;
@@ -27,17 +29,14 @@ export interface IntakePorts {
 /** Hands what the sources want to the registry, in order, and has pods stopped that nobody wants. */
 export class PodIntake {
   readonly #ports: IntakePorts;
-  /** Each by itself: an unwanted pod that can't be inspected must hold up nobody. */
-  readonly #orphans: KeyedWorkers<PodUid>;
   #wereKnown = false;
 
-  constructor(scope: TaskScope, ports: IntakePorts) {
+  constructor(ports: IntakePorts) {
     this.#ports = ports;
-    this.#orphans = new KeyedWorkers(scope, (uid, signal) => ports.registry.stopIfOrphaned(uid, signal));
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { changes, registry, log } = this.#ports;
+    const { changes, registry, orphans, log } = this.#ports;
     for (;;) {
       const change = await changes.next(signal);
       const wasReady = changes.isReady(change.source);
@@ -48,7 +47,7 @@ export class PodIntake {
       if (changes.allReady()) {
         log.info("All pod sources have sent their pods; pods that are in none of them may be stopped from now on");
       }
-      this.stopOrphans();
+      orphans.stopAll();
     }
   }
 
@@ -56,11 +55,6 @@ export class PodIntake {
   reconsider(): void {
     this.#ports.registry.reconsider();
     this.#noteKnown();
-  }
-
-  /** Time to decide about pods that the runtime has and nobody claimed. */
-  stopOrphans(): void {
-    for (const uid of this.#ports.registry.unclaimed()) this.#orphans.wake(uid);
   }
 
   #noteKnown(): void {

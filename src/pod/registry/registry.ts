@@ -1,10 +1,9 @@
-import { type Clock, isAbort, type Logger, messageOf } from "../../ground/base/index.ts";
+import { type Clock, type Logger, messageOf } from "../../ground/base/index.ts";
 import {
   graceSecondsOf,
   type IdentifiedPod,
   isMirrorPod,
   isTerminalPhase,
-  type ObservedPod,
   type PodChange,
   type PodLedger,
   type PodStatus,
@@ -196,41 +195,6 @@ export class PodRegistry {
   runtimeChanged(uid: PodUid, name?: string): void {
     if (this.#ports.workers.knows(uid)) this.#ports.workers.runtimeChanged(uid);
     else if (!this.#taken.has(uid)) this.#found.set(uid, name ?? this.#found.get(uid));
-  }
-
-  /** What the runtime has and no worker does; `stopIfOrphaned` decides about each. */
-  unclaimed(): readonly PodUid[] {
-    return [...this.#found.keys()];
-  }
-
-  /** Wanted, and not refused: no orphan, whether or not it could be handed to its worker yet. */
-  #isWanted(uid: PodUid): boolean {
-    return this.#pods.has(uid) && !this.#rejected.has(uid);
-  }
-
-  /** Stops a pod that nobody wants; call when a source has spoken and whenever the runtime was looked through. */
-  async stopIfOrphaned(uid: PodUid, signal: AbortSignal): Promise<void> {
-    if (this.#isWanted(uid)) return;
-    const { workers, log } = this.#ports;
-    try {
-      if (!workers.knows(uid)) {
-        const observed = await this.#ports.inspect(uid, signal);
-        if (this.#isWanted(uid)) return;
-        const isThere = observed.sandboxes.length + observed.containers.length > 0;
-        if (isThere && !this.#ports.mayStop(observed)) return;
-        if (isThere) this.#stopOrphan(uid, observed);
-      }
-      this.#found.delete(uid);
-    } catch (error) {
-      if (isAbort(error, signal)) throw error;
-      log.warn("Could not inspect a pod that is in no source; trying again later", { uid, err: error });
-    }
-  }
-
-  #stopOrphan(uid: PodUid, observed: ObservedPod): void {
-    const { name: pod, namespace } = observed;
-    this.#ports.log.info("Stopping a pod that runs but is in no source", { pod, namespace, uid });
-    this.#ports.workers.adoptOrphan(uid, { fullName: `${pod}_${namespace}`, graceSeconds: orphanGrace(observed) });
   }
 
   #decide(pod: IdentifiedPod, arrival: Arrival): void {
@@ -455,10 +419,7 @@ const longestRetryMs = 60_000;
 export interface RegistryPorts {
   /** Where the registry keeps what it knows. */
   readonly wanted: WantedPods;
-  readonly workers: Pick<
-    PodWorkers,
-    "upsert" | "terminate" | "adoptOrphan" | "runtimeChanged" | "knows" | "stateOf" | "wake"
-  >;
+  readonly workers: Pick<PodWorkers, "upsert" | "terminate" | "runtimeChanged" | "knows" | "stateOf" | "wake">;
   readonly admission: Admission;
   readonly allocations: Allocations;
   /** The pod is taken as it is here: where nobody has noted what it was given as a whole, this is it. */
@@ -473,24 +434,15 @@ export interface RegistryPorts {
   readonly isRuntimeKnown: () => boolean;
   /** Every source has spoken, and no pod that runs here waits to be taken over; call `podsKnown` when it becomes true. */
   readonly arePodsKnown: () => boolean;
-  /** Whether it is certain that no source wants a pod that none has named. */
-  readonly mayStop: (observed: ObservedPod) => boolean;
   /** An earlier run of the agent has admitted the pod. */
   readonly wasHere: (uid: PodUid) => boolean;
   /** Takes pods off the node; `then` is called once they have stopped, or take too long about it. */
   readonly preempt: (preemption: Preemption, then: () => void) => void;
   /** The pod runs here already: it keeps what it has alone. Never throws. */
   readonly keepPlace: (pod: IdentifiedPod) => void;
-  readonly inspect: (uid: PodUid, signal: AbortSignal) => Promise<ObservedPod>;
   readonly setStatus: (pod: IdentifiedPod, status: PodStatus) => void;
   /** Nothing of the pod ever ran, and it is not wanted any more. */
   readonly forget: (uid: PodUid) => void;
   /** The pod is wanted, in this version; for those who show pods. */
   readonly announce: (pod: IdentifiedPod) => void;
-}
-
-/** The grace its containers were created with: whoever removed the manifest while we were away meant it kindly. */
-function orphanGrace(observed: ObservedPod): number {
-  const graces = observed.containers.flatMap(({ annotations }) => annotations.terminationGraceSeconds ?? []);
-  return graces.length === 0 ? 1 : Math.max(...graces);
 }

@@ -15,8 +15,8 @@ export interface Arrival {
 }
 
 /**
- * What the registry knows of wanted pods, and of those that the runtime has. Only the registry changes it; parts that
- * are made before the registry read here.
+ * What the registry knows of wanted pods, and of those that the runtime has. Only the registry changes it, and
+ * `OrphanedPods` what it has taken care of; parts that are made before the registry read here.
  */
 export class WantedPods {
   readonly pods = new Map<PodUid, IdentifiedPod>();
@@ -33,6 +33,11 @@ export class WantedPods {
 
   has(uid: PodUid): boolean {
     return this.pods.has(uid);
+  }
+
+  /** Named by a source and not refused, whether or not it could be handed to its worker yet. */
+  isWanted(uid: PodUid): boolean {
+    return this.pods.has(uid) && !this.rejected.has(uid);
   }
 
   /** Whether a pod of this full name was found in the runtime and nobody has claimed it or begun to stop it yet. */

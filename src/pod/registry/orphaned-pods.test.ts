@@ -12,7 +12,7 @@ test("a change in the runtime goes to the worker of the pod; without one the pod
   world.registry.runtimeChanged(uid("stranger"), "stranger_default");
   world.registry.runtimeChanged(uid("stranger"));
   assert.deepEqual(world.workers.looked, ["a"]);
-  assert.deepEqual(world.registry.unclaimed(), ["stranger"]);
+  assert.deepEqual(world.orphans.unclaimed(), ["stranger"]);
   assert.equal(world.wanted.isUnclaimed("stranger_default"), true, "a hint without a name does not take the name");
 });
 
@@ -37,9 +37,9 @@ for (const [name, graces, wanted] of [
     const world = new World();
     world.inspect = () => observed("orphan", graces);
     world.registry.runtimeChanged(uid("orphan"), "orphan_default");
-    await world.registry.stopIfOrphaned(uid("orphan"), never);
+    await world.orphans.stopIfOrphaned(uid("orphan"), never);
     assert.deepEqual(world.workers.orphans, [`orphan_default ${wanted}`]);
-    assert.deepEqual(world.registry.unclaimed(), []);
+    assert.deepEqual(world.orphans.unclaimed(), []);
   });
 }
 
@@ -49,11 +49,11 @@ test("no orphan: wanted ones, even those that wait, and those that a source may 
   for (const name of ["waits", "unnamed"]) world.registry.runtimeChanged(uid(name), `${name}_default`);
   world.assume([pod("waits")], { waits: "the API server" });
   world.mayStop = false;
-  for (const of of world.registry.unclaimed()) await world.registry.stopIfOrphaned(of, never);
+  for (const of of world.orphans.unclaimed()) await world.orphans.stopIfOrphaned(of, never);
   assert.deepEqual(world.workers.orphans, []);
-  assert.deepEqual(world.registry.unclaimed(), ["waits", "unnamed"]);
+  assert.deepEqual(world.orphans.unclaimed(), ["waits", "unnamed"]);
   world.mayStop = true;
-  for (const of of world.registry.unclaimed()) await world.registry.stopIfOrphaned(of, never);
+  for (const of of world.orphans.unclaimed()) await world.orphans.stopIfOrphaned(of, never);
   assert.deepEqual(world.workers.orphans, ["unnamed_default 1"]);
 });
 
@@ -64,18 +64,18 @@ test("no orphan: one that is named while it is looked at", async () => {
     world.apply("ADD", pod("a"));
     return observed(of, [1]);
   };
-  await world.registry.stopIfOrphaned(uid("a"), never);
+  await world.orphans.stopIfOrphaned(uid("a"), never);
   assert.deepEqual([world.workers.orphans, world.taken], [[], ["a"]]);
 });
 
 test("an orphan that can't be inspected is tried again later; one that has gone by then is none", async () => {
   const world = new World();
   world.registry.runtimeChanged(uid("orphan"), "orphan_default");
-  await world.registry.stopIfOrphaned(uid("orphan"), never);
-  assert.deepEqual(world.registry.unclaimed(), ["orphan"]);
+  await world.orphans.stopIfOrphaned(uid("orphan"), never);
+  assert.deepEqual(world.orphans.unclaimed(), ["orphan"]);
   world.inspect = () => ({ ...observed("orphan", []), sandboxes: [] });
-  await world.registry.stopIfOrphaned(uid("orphan"), never);
-  assert.deepEqual([world.registry.unclaimed(), world.workers.orphans], [[], []]);
+  await world.orphans.stopIfOrphaned(uid("orphan"), never);
+  assert.deepEqual([world.orphans.unclaimed(), world.workers.orphans], [[], []]);
 });
 
 test("a refused pod that runs after all is an orphan", async () => {
@@ -84,6 +84,6 @@ test("a refused pod that runs after all is an orphan", async () => {
   world.apply("ADD", pod("a"));
   world.inspect = (of) => observed(of, [2]);
   world.registry.runtimeChanged(uid("a"), "a_default");
-  await world.registry.stopIfOrphaned(uid("a"), never);
+  await world.orphans.stopIfOrphaned(uid("a"), never);
   assert.deepEqual(world.workers.orphans, ["a_default 2"]);
 });

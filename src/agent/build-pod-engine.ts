@@ -27,19 +27,13 @@ export interface PodEngine {
 }
 
 export function buildPodEngine(parts: PodEngineParts): PodEngine {
-  const { log, ledger, metrics, sight, wakes, scope, clock } = parts;
+  const { log, ledger, metrics, sight, wakes, clock } = parts;
   const { mux, statuses, table, observer, relist, runtimeStatus } = sight;
   const actions = buildPodActions(parts);
   const workers = buildWorkers(parts, actions);
   const views = new PodViews({ statuses, ledger, wanted: () => mux.pods() });
   const registry = buildRegistry(parts, { actions, workers, views });
-  const orphans = new OrphanedPods(scope, {
-    wanted: sight.wanted,
-    workers,
-    inspect: (uid, signal) => observer.inspect(uid, signal),
-    mayStop: ({ sandboxes }) => mux.allReadyFor(sandboxes[0]?.podSource),
-    log: log.named("pods"),
-  });
+  const orphans = buildOrphanedPods(parts, workers);
   const intake = new PodIntake({
     changes: mux,
     registry,
@@ -191,6 +185,17 @@ function workerMetrics({ pods, resizes }: PodEngineParts["metrics"]): WorkerMetr
     resizing: (uid, isUnderWay) => resizes.onProgress(uid, isUnderWay),
     resized: (isDone, durationMs) => resizes.onTried(isDone, durationMs),
   };
+}
+
+function buildOrphanedPods({ log, scope, sight }: PodEngineParts, workers: PodWorkers): OrphanedPods {
+  const { mux, observer, wanted } = sight;
+  return new OrphanedPods(scope, {
+    wanted,
+    workers,
+    inspect: (uid, signal) => observer.inspect(uid, signal),
+    mayStop: ({ sandboxes }) => mux.allReadyFor(sandboxes[0]?.podSource),
+    log: log.named("pods"),
+  });
 }
 
 function buildRegistry(

@@ -1,6 +1,6 @@
 import { liveLayers } from "../connections/cri/index.ts";
 import type { Recorders } from "../connections/kube/index.ts";
-import type { TaskScope } from "../ground/base/index.ts";
+import { type TaskScope, Topic } from "../ground/base/index.ts";
 import { evictionSettingsOf } from "../ground/config/index.ts";
 import { type IdentifiedPod, isTerminalPhase, kubepodsCgroup, uidOf } from "../ground/model/index.ts";
 import {
@@ -68,11 +68,12 @@ function buildManager(base: Foundation, parts: EvictionParts, disk: PodDiskMeter
   const disks = new DiskSignals({ images: cri.images, sources, rootDir, clock, log });
   const hugePageBytes = [...host.facts.hugePages.values()].reduce((sum, bytes) => sum + Number(bytes), 0);
   const ports = evictPorts(base, parts);
-  const manager: EvictionManager = new EvictionManager(evictionSettingsOf(config), {
+  const memoryIsShort = new Topic();
+  const manager = new EvictionManager(evictionSettingsOf(config), {
     clock,
     log,
     read: (signal) => readSignals({ sources, disks, naming, hugePageBytes }, signal),
-    alarms: new MemoryAlarms({ sources, log, tell: () => manager.lookNow() }),
+    alarms: new MemoryAlarms({ sources, log, tell: memoryIsShort.tell }),
     alarmPath: (signal) => (signal === "memory.available" ? "/" : kubepodsCgroup(naming())),
     pods: () => present(sight, (pod) => exemptionOf(pod, isStandalone)),
     meter: new PodMeter({
@@ -94,6 +95,7 @@ function buildManager(base: Foundation, parts: EvictionParts, disk: PodDiskMeter
     onConditions: pressure.set,
     onStatsAge: metrics.pods.onEvictionStatsAge,
   });
+  memoryIsShort.on(() => manager.lookNow());
   return manager;
 }
 

@@ -119,7 +119,7 @@ export class Agent {
     if (bringTraces !== undefined) scope.spawn("traces", (signal) => bringTraces(signal));
     onAbort(ending.signal, () => {
       const isStop = !ending.wantsAnotherTurn;
-      log.info(isStop ? "Stopping" : "Beginning anew", { why: ending.signal.reason });
+      log.info(isStop ? "Stopping" : "Starting again with another configuration", { why: ending.signal.reason });
       const status = isStop ? "Stopping" : "Taking up another configuration";
       scope.spawn("say stopping", () => service.tell(isStop ? { stopping: true, status } : { status }));
     });

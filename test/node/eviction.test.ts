@@ -113,7 +113,7 @@ test("nobody else was touched, and what was done is counted", async () => {
   assert.equal(pod?.status?.phase, "Running", pod?.status?.message);
   assert.equal(pod?.status?.containerStatuses?.[0]?.restartCount, 0);
   const log = await cluster.agent.log();
-  const signals = [...log.matchAll(/Evicting a pod because the node runs short".* signal="?([\w.]+)/g)].map(
+  const signals = [...log.matchAll(/Evicting a pod because the node is short of resources".* signal="?([\w.]+)/g)].map(
     ([, name]) => name,
   );
   assert.deepEqual(signals, [

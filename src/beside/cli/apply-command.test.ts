@@ -115,9 +115,9 @@ for (const { name, changed, says, without } of [
     },
     says: [
       "the pod of this file ends first",
-      "for want of cpu, these would have to go: default/guest\n",
+      "there is not enough cpu; these would have to go: default/guest\n",
       "critical: others may have to go",
-      "Resources (without an API server nobody is refused for want of them):",
+      "Resources (without an API server no pod is refused because they are short):",
     ],
     without: [],
   },

@@ -129,7 +129,7 @@ function verdictLines({ verdict, objections, presence, namesakes }: AppliedPod):
   switch (verdict.type) {
     case "admitted":
       if (verdict.preempts.length > 0) {
-        rows.push([`for want of ${verdict.forWantOf}, these would have to go: ${verdict.preempts.join(", ")}`]);
+        rows.push([`there is not enough ${verdict.forWantOf}; these would have to go: ${verdict.preempts.join(", ")}`]);
       }
       break;
     case "rejected":
@@ -147,7 +147,9 @@ function verdictLines({ verdict, objections, presence, namesakes }: AppliedPod):
 
 function sumLines({ sums, areSumsBinding }: AppliedPod): readonly string[] {
   if (sums.length === 0) return [];
-  const title = areSumsBinding ? "Resources" : "Resources (without an API server nobody is refused for want of them)";
+  const title = areSumsBinding
+    ? "Resources"
+    : "Resources (without an API server no pod is refused because they are short)";
   const rows = sums.map(({ resource, has, promised, asks, isEnough }) => [
     resource,
     `the node has ${has}`,

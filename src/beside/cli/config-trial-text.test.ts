@@ -9,7 +9,7 @@ const active = { version: "t" };
 for (const [name, report, hasBegun, want] of [
   ["nobody answers", undefined, true, /^under way: the agent does not answer/],
   ["it has not begun", before, false, /^under way: it has not begun/],
-  ["the agent begins anew", { ...before, trial }, true, /^under way: the agent begins anew/],
+  ["the agent is restarting", { ...before, trial }, true, /^under way: the agent is restarting/],
   ["something is missing", { ...before, active, trial, missing: "runtime: gone" }, true, /^under way: runtime: gone/],
   ["it works", { ...before, active, trial }, true, /^works: 1000/],
   ["somebody kept it", { ...before, active, good: active }, true, /^kept/],

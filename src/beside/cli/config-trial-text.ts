@@ -48,7 +48,7 @@ export function trialProgress(version: string, report: RolloutAnswer | undefined
       : { is: "under way", why: "it has not begun" };
   }
   if (active.version !== version || missing !== undefined) {
-    return { is: "under way", why: missing ?? "the agent begins anew" };
+    return { is: "under way", why: missing ?? "the agent is restarting" };
   }
   return { is: "works", remainingMs: trial.remainingMs };
 }

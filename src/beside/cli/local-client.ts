@@ -43,7 +43,7 @@ export class AgentCutError extends Error {
   override readonly name = "AgentCutError";
 
   constructor(cause: unknown) {
-    super("the connection to the agent was cut: it has ended, or was started anew", { cause });
+    super("the connection to the agent was cut: it has ended, or was restarted", { cause });
   }
 }
 

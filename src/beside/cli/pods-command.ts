@@ -82,7 +82,7 @@ async function watch(
     else await writeThrough(io.stdout, say({ type, item: summarize(change.object) }));
   }
   io.signal.throwIfAborted();
-  throw new Error("the agent has ended, or was started anew; what is shown is the last that it said");
+  throw new Error("the agent has ended, or was restarted; what is shown is the last that it said");
 }
 
 async function redraw(view: PodView, clock: Clock, signal: AbortSignal): Promise<void> {

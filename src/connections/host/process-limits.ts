@@ -48,7 +48,7 @@ async function goFirst(log: Logger): Promise<void> {
     // The kernel's priorities are of threads; those made later inherit them.
     for (const thread of await readdir("/proc/self/task")) setPriority(Number(thread), ownPriority);
   } catch (error) {
-    log.info("The agent waits for a processor as long as anybody else", { problem: explain(error) });
+    log.info("Could not give the agent a higher priority than other processes", { problem: explain(error) });
   }
 }
 

@@ -96,7 +96,7 @@ export class SpanExporter {
         signal,
         maxMessageBytes: mostAnswerBytes,
       });
-      if (this.#failures > 0) log.info("Traces are taken again", { endpoint: this.#settings.endpoint.shown });
+      if (this.#failures > 0) log.info("Traces are delivered again", { endpoint: this.#settings.endpoint.shown });
       this.#failures = 0;
       return true;
     } catch (error) {

@@ -62,12 +62,12 @@ export class ResourceSlices {
     for (let tries = 1; ; tries++) {
       try {
         await client.deleteCollection(resources.resourceSlices, {}, { fieldSelector }, signal);
-        log.info("Removed resource slices that nobody stands by", { fieldSelector });
+        log.info("Removed resource slices that no driver publishes any more", { fieldSelector });
         return;
       } catch (error) {
         if (isAbort(error, signal)) throw error;
         if (tries === mostTries) {
-          log.error("Could not remove resource slices that nobody stands by", error, { fieldSelector });
+          log.error("Could not remove resource slices that no driver publishes any more", error, { fieldSelector });
           return;
         }
         log.debug(2, "Could not remove resource slices yet", { fieldSelector, tries, err: error });

@@ -120,7 +120,7 @@ test("a look that fails in a way that nobody thought of is not the last one", as
   await kernel.start();
   kernel.machineProblem = new Error("EIO");
   await kernel.clock.advance(10_000);
-  assert.deepEqual(kernel.said, ["Could not look for processes killed for want of memory; looking again"]);
+  assert.deepEqual(kernel.said, ["Could not look for processes that were killed because memory ran out; trying again"]);
   kernel.machineProblem = undefined;
   kernel.kill("global_oom,task_memcg=/system.slice", 42);
   await kernel.clock.advance(10_000);

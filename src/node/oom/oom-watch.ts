@@ -114,7 +114,10 @@ export class OomWatch {
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       this.#machineKills = undefined;
-      this.#ports.log.error("Could not look for processes killed for want of memory; looking again", error);
+      this.#ports.log.error(
+        "Could not look for processes that were killed because memory ran out; trying again",
+        error,
+      );
     }
   }
 
@@ -187,7 +190,7 @@ export class OomWatch {
 
   #tell(kill: OomKill, id: string | undefined): void {
     const { recordNodeEvent, onKill, log } = this.#ports;
-    log.info("The kernel killed a process for want of memory", { ...kill });
+    log.info("The kernel killed a process because memory ran out", { ...kill });
     onKill(kill.of);
     if (kill.of === "machine") {
       const message = `System OOM encountered, victim process: ${kill.process}, pid: ${kill.pid}`;

@@ -11,7 +11,7 @@ export async function adoptNotes({ record, ports, settings }: ConfigChanges): Pr
   const [by] = settings.assignedBy;
   if (ports.oldNotes === undefined || by === undefined) return;
   const { assigned, good, problems } = await ports.oldNotes();
-  for (const problem of problems) log.warn("What another kubelet noted of its configuration is of no use", { problem });
+  for (const problem of problems) log.warn("Ignoring what another kubelet saved of its configuration", { problem });
   // Without anything assigned the local files are in use, and have to show anew that they work.
   if (assigned === undefined) return;
   for (const version of [assigned, ...(good === undefined ? [] : [good])]) await atHand(version);

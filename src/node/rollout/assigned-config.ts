@@ -82,7 +82,7 @@ export class AssignedConfig {
           await this.#sync(tell, signal);
         } catch (error) {
           if (isAbort(error, signal)) throw error;
-          log.error("The configuration of the API server can't be taken up", error);
+          log.error("The configuration from the API server can't be used", error);
           keeper.syncFailed(`failed to sync: ${explain(error)}`);
         }
         if (!this.#isTold) await this.#pause.wait(readEveryMs * (1 + 0.2 * random()), signal);

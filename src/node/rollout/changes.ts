@@ -110,7 +110,7 @@ export class ConfigChanges {
     const effect = await this.effectOf(active.config, found.config);
     if (typeof effect === "object") return await this.#refuse(target, "while running", effect.refused);
     const settings = changes.map(({ name }) => name);
-    this.ports.log.info("Another configuration is taken up", { cause, version: target, effect, settings });
+    this.ports.log.info("Switching to another configuration", { cause, version: target, effect, settings });
     const begun = { now: this.ports.clock.now(), forMs: this.settings.trialMs, mustBeKept: false, effect };
     const state = decide.forgetKept(this.state, target, version.id);
     const next = isGood

@@ -31,7 +31,7 @@ export class HandTrials {
   #readyActive(): LoadedVersion {
     const { running, state } = this.#changes;
     const { active, turn } = running;
-    if (active === undefined || turn === undefined) throw new RolloutRefusal("the agent begins anew");
+    if (active === undefined || turn === undefined) throw new RolloutRefusal("the agent is restarting");
     if (state.trial?.mustBeKept === true) {
       throw new RolloutRefusal('a trial is under way; say "nodelet config keep" or "nodelet config back" first');
     }
@@ -47,7 +47,7 @@ export class HandTrials {
   /** What would be different with the file in place of that of --config. */
   async compare(file: Omit<TrialFile, "forMs">): Promise<readonly SettingChange[]> {
     const { running, settings, ports } = this.#changes;
-    if (running.active === undefined) throw new RolloutRefusal("the agent begins anew");
+    if (running.active === undefined) throw new RolloutRefusal("the agent is restarting");
     const { config } = await readTrialFile(file, settings.argv, ports.io);
     return configDifferences(running.active.config, config);
   }

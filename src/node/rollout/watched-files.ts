@@ -53,7 +53,7 @@ export class WatchedFiles {
           }
         } catch (error) {
           if (isAbort(error, signal)) throw error;
-          log.error("What the configuration files say can't be taken up", error);
+          log.error("The configuration files can't be used", error);
         }
         if (!this.#isTold) await this.#pause.wait(checkEveryMs, signal);
         if (this.#isTold) await clock.sleep(restMs, signal);

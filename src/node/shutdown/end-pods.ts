@@ -61,8 +61,7 @@ export async function endPods(
     const groupDeadline = Math.min(deadline, clock.monotonic() + seconds * 1000);
     await until(() => due.every((pod) => isReleased(pod, ports)), groupDeadline, clock, signal);
     const late = due.filter((pod) => !isReleased(pod, ports));
-    if (late.length > 0)
-      log.info("Their time is over, the next pods are due", { priority, seconds, late: names(late) });
+    if (late.length > 0) log.info("Their time is over; ending the next pods", { priority, seconds, late: names(late) });
   }
   const all = [...ended.values()];
   const isOver = (pod: IdentifiedPod): boolean => isReleased(pod, ports) && isReported(uidOf(pod));

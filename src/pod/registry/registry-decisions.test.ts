@@ -101,7 +101,7 @@ for (const [name, verdict, words] of [
   [
     "stops nobody",
     { type: "admitted", preempts: { victims: [pod("victim")], resource: "cpu" } },
-    /the API server; for now, others would have to stop for want of cpu/,
+    /the API server; for now, others would have to stop to free cpu/,
   ],
 ] as const) {
   test(`a provisional list ${name}: the pod waits for its source`, () => {

@@ -251,7 +251,7 @@ export class PodRegistry {
         // and stops nobody.
         if (arrival.isProvisional && verdict.preempts !== undefined) {
           const { resource } = verdict.preempts;
-          this.#wait(uidOf(pod), `the API server; for now, others would have to stop for want of ${resource}`, arrival);
+          this.#wait(uidOf(pod), `the API server; for now, others would have to stop to free ${resource}`, arrival);
           break;
         }
         if (verdict.preempts !== undefined) this.#makeRoom(pod, verdict.preempts);

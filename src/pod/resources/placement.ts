@@ -353,10 +353,13 @@ export class Placement {
 
   #tellMended(what: string, mended: string | undefined): void {
     if (mended === undefined) return;
-    this.#ports.log.warn("What was kept of containers and their resources did not fit any more; nobody lost anything", {
-      what,
-      why: mended,
-    });
+    this.#ports.log.warn(
+      "The saved resources of containers did not fit any more and were corrected; no container lost anything",
+      {
+        what,
+        why: mended,
+      },
+    );
   }
 
   #ready(): Placing {

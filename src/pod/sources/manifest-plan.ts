@@ -227,7 +227,7 @@ function verdictShown(decision: ForeseenDecision): VerdictShown {
     case "take over":
       return { type: "admitted", preempts: [], forWantOf: undefined };
     case "refused before": {
-      const message = "this very pod was refused before; it is judged anew when its file was away";
+      const message = "this very pod was refused before; it is judged again after its file was removed";
       return { type: "rejected", reason: "RefusedBefore", message };
     }
   }

@@ -69,7 +69,7 @@ async function tellOfEnding(
     await publishStatus(worker, pod, observed, "wanted", ports);
   } catch (error) {
     const { name, namespace } = pod.metadata;
-    ports.log.error("Could not tell that a pod ends; ending it all the same", error, { pod: name, namespace });
+    ports.log.error("Could not report that a pod is ending; ending it anyway", error, { pod: name, namespace });
   }
   ports.probes.beginTermination(worker.uid);
 }

@@ -28,7 +28,7 @@ export function heard(
   fields: object | undefined,
   life: Life,
 ): void {
-  if (message !== "Evicting a pod because the node runs short") return;
+  if (message !== "Evicting a pod because the node is short of resources") return;
   const { pod, signal } = fields as { readonly pod: string; readonly signal: string };
   const seen = pods.withUid(/\((.*)\)$/.exec(pod)?.[1] ?? "");
   if (seen === undefined) {

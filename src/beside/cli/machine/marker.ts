@@ -24,7 +24,7 @@ export async function readMarker(layout: MachineLayout): Promise<MachineMarker |
   if (isMarker(marker)) return marker;
   throw new Error(
     `${layout.markerFile} is not the marker of a nodelet machine; found: ${text.slice(0, 200)}. ` +
-      "If the directory is one all the same, bring the file back from a copy or choose another --state-dir",
+      "If you are sure that the directory is one, bring the file back from a copy or choose another --state-dir",
   );
 }
 

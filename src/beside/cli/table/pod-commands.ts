@@ -114,7 +114,7 @@ export const logsDescription = {
   examples: [
     { line: "logs web -f --tail 20", means: "the last 20 lines, and what follows" },
     { line: "logs web --all-containers -o json --since 1h", means: "for a program" },
-    { line: "logs shop/web-0 -c proxy -p", means: "what the container wrote before it was started anew" },
+    { line: "logs shop/web-0 -c proxy -p", means: "what the container wrote before it was restarted" },
   ],
 } as const satisfies CommandDescription;
 

@@ -91,7 +91,7 @@ const troubles: readonly Trouble[] = [
 export const kernelLogChecks: readonly Check[] = [
   {
     id: "kernel-log.oom",
-    title: "Nothing was killed for want of memory in the last day",
+    title: "No process was killed because memory ran out in the last day",
     why: "the kernel chose a process and ended it: a limit is too low, or the machine is too full",
     look: oomKills,
   },

@@ -294,7 +294,7 @@ export class EvictionManager {
         await withDeadline(clock, reclaimWithinMs, late, signal, (bounded) => reclaim(each, bounded));
       } catch (error) {
         if (isAbort(error, signal)) throw error;
-        log.warn("Could not remove all that nobody needs", { what: each, reason: messageOf(error) });
+        log.warn("Could not remove everything that is unused", { what: each, reason: messageOf(error) });
       }
     }
     this.#pastSteps = reclaimed(this.#pastSteps, clock.monotonic());
@@ -315,7 +315,7 @@ export class EvictionManager {
     });
     this.#announce(threshold);
     for (const { signal } of look.acting) onStatsAge(signal, clock.monotonic() - situation.now);
-    log.info("Evicting a pod because the node runs short", {
+    log.info("Evicting a pod because the node is short of resources", {
       pod: describePod(pod),
       signal: threshold.signal,
       available: amountText(observations.get(threshold.signal)?.available ?? 0, signalFacts[threshold.signal].format),
@@ -328,7 +328,9 @@ export class EvictionManager {
   #noteStuck(step: EvictionStep): void {
     const isStuck = step.type === "stuck";
     if (isStuck && !this.#isStuck) {
-      this.#ports.log.warn("The node runs short, and no pod may be taken off", { signal: step.threshold.signal });
+      this.#ports.log.warn("The node is short of resources, and no pod may be evicted", {
+        signal: step.threshold.signal,
+      });
     }
     this.#isStuck = isStuck;
   }

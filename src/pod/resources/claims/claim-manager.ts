@@ -141,7 +141,9 @@ export class ClaimManager {
     } catch (error) {
       const aside = `${path}.spoilt`;
       await files.save(aside, text);
-      log.error("The list of resource claims in use is spoilt; it is set aside, and begun anew", error, { aside });
+      log.error("The list of resource claims in use is damaged; it is set aside and a new one is begun", error, {
+        aside,
+      });
     }
   }
 

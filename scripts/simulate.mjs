@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { plantedFaults } from "../test/simulation/planted-faults.mjs";
 import { buildSimulation, faultVariable, simulationFlags } from "./build-simulation.mjs";
+import { nodeForSeeds } from "./simulation-node.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -19,12 +20,16 @@ const { values } = parseArgs({
     lines: { type: "string", default: "150" },
     plant: { type: "string" },
     "keep-going": { type: "boolean", default: false },
+    "this-node": { type: "boolean", default: false },
   },
 });
 const [seeds, from, minutes, processes, lines] = ["seeds", "from", "minutes", "processes", "lines"].map((name) =>
   wholeNumber(name),
 );
 
+const node = values["this-node"]
+  ? { path: process.execPath, version: process.versions.node }
+  : nodeForSeeds({ mayFetch: seeds > 1 });
 const directory = mkdtempSync(join(tmpdir(), "nodelet-simulation-"));
 const startedAt = performance.now();
 let next = from;
@@ -43,7 +48,7 @@ const seconds = (performance.now() - startedAt) / 1000;
 const pace = Math.round((hours / seconds) * 60);
 console.log(
   `${passed} seeds passed, ${failed.length} failed; ${Math.round(hours)} simulated hours, ${pace} per minute, ` +
-    `${(processorSeconds / hours).toFixed(1)} s of a processor for each`,
+    `${(processorSeconds / hours).toFixed(1)} s of a processor for each, Node ${node.version}`,
 );
 if (failed.length > 0) {
   console.log(`failed: ${failed.join(" ")}`);
@@ -103,7 +108,7 @@ async function explain(bundle, { seed, failure, hours: lasted, lines: known }) {
 
 function begin(args) {
   const env = { ...process.env, [faultVariable]: values.plant };
-  return spawn(process.execPath, [...simulationFlags, ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
+  return spawn(node.path, [...simulationFlags(node.version), ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
 }
 
 function faults() {

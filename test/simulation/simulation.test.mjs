@@ -30,7 +30,7 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 /** The outcomes of seeds from `first` on, up to the first that fails. */
 async function outcomes(first, count, mins = minutes, fault = undefined) {
   const program = fault === undefined ? bundle : faultyBundle;
-  const args = [...simulationFlags, program, String(first), String(count), String(mins), "stop"];
+  const args = [...simulationFlags(process.versions.node), program, String(first), String(count), String(mins), "stop"];
   const env = { ...process.env, [faultVariable]: fault };
   const { stdout } = await run(process.execPath, args, { env, maxBuffer: 64 * 1024 * 1024 });
   return stdout

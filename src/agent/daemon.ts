@@ -31,7 +31,7 @@ export interface DaemonProcess {
 
 /**
  * Loads the configuration and runs the agent until `stop` is aborted or `task` is done; the result is the exit code.
- * With another configuration the agent is restarting in the same process: nobody has to start it again, and what could
+ * With another configuration the agent starts again in the same process: nobody has to start it again, and what could
  * not run with it is not left without an agent.
  */
 export async function runDaemon(daemon: DaemonProcess, stop: AbortSignal, task?: AgentInputs["task"]): Promise<number> {

@@ -245,3 +245,12 @@ export class ServedDashboard<Time extends Clock = FakeClock> implements AsyncDis
     await rm(this.#directory, { recursive: true, force: true });
   }
 }
+
+/** The text that an answer has brought so far. */
+export function heard(response: IncomingMessage): { text: string } {
+  const all = { text: "" };
+  response.setEncoding("utf8").on("data", (piece: string) => {
+    all.text += piece;
+  });
+  return all;
+}

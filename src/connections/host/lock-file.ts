@@ -13,7 +13,7 @@ export interface LockFileSettings {
   readonly exitOnLockContention: boolean;
 }
 
-/** What a process has of its lock file, however often the agent is restarting in it. */
+/** What a process has of its lock file, however often the agent starts again in it. */
 export class LockFileHold {
   isHeld = false;
   contention: LockContention | undefined;

@@ -2,7 +2,7 @@ import type { FieldPath } from "./fields/fields.ts";
 
 /**
  * What it takes for a changed setting to be in effect. `at once`: the parts that use it take it as they run. `restart`:
- * the agent is restarting within its process, which no container notices. Otherwise why it is not taken while the agent
+ * the agent starts again within its process, which no container notices. Otherwise why it is not taken while the agent
  * runs; it counts when the process is started the next time.
  */
 export type ChangeEffect = "at once" | "restart" | { readonly refused: string };

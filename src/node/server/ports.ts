@@ -58,7 +58,7 @@ export interface RolloutDesk {
   report(): object | undefined;
   /** What would change with this file in place of that of --config. */
   compare(file: RolloutFile): Promise<object>;
-  /** The trial begins with `begin`, so that whoever asked can be answered before the agent is restarting. */
+  /** The trial begins with `begin`, so that whoever asked can be answered before the agent starts again. */
   tryOut(file: RolloutFile & { readonly forMs: number }): Promise<{ readonly answer: object; begin(): Promise<void> }>;
   keep(): Promise<void>;
   back(): Promise<void>;

@@ -19,6 +19,24 @@ for (const [name, lines, expected] of [
     { of: "machine", cgroup: "/system.slice/x.service", process: "tail", pid: 8659 },
   ],
   [
+    "a machine whose memory nodes are no single range",
+    [
+      begin,
+      `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=0,2,cpuset=${id},mems_allowed=0,2-3,oom_memcg=/podx,task_memcg=/podx/${id},task=tail,pid=8659,uid=0`,
+      "Memory cgroup out of memory: Killed process 8659 (tail) total-vm:1kB",
+    ],
+    { of: "cgroup", cgroup: `/podx/${id}`, process: "tail", pid: 8659 },
+  ],
+  [
+    "the whole of such a machine",
+    [
+      begin,
+      "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,2,global_oom,task_memcg=/a,task=tail,pid=8659,uid=0",
+      "Out of memory: Killed process 8659 (tail) total-vm:1kB",
+    ],
+    { of: "machine", cgroup: "/a", process: "tail", pid: 8659 },
+  ],
+  [
     "the top of all cgroups",
     [begin, of("CONSTRAINT_MEMCG", "oom_memcg=/,task_memcg=/a")],
     { of: "machine", cgroup: "/a", process: "tail", pid: 8659 },

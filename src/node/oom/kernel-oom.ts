@@ -14,7 +14,7 @@ const begin = /invoked oom-killer:/;
  * bytes, up to four characters each in the log; so where one holds `,task=` too, it is the first of these that begins it.
  */
 const summary =
-  /^oom-kill:constraint=[^,]*,nodemask=.*?,cpuset=.*?,mems_allowed=[^,]*(,global_oom)?(?:,oom_memcg=(.*?))?,task_memcg=(.*?),task=(.{0,60}),pid=(\d+),uid=\d+$/;
+  /^oom-kill:constraint=[^,]*,nodemask=.*?,cpuset=.*?,mems_allowed=[\d,-]*(,global_oom)?(?:,oom_memcg=(.*?))?,task_memcg=(.*?),task=(.{0,60}),pid=(\d+),uid=\d+$/;
 const oldSummary = /^Task in (\S+) killed as a result of limit of (\S+)/;
 const oldKill = /^(?:Memory cgroup out of memory: |Out of memory: )?Kill(?:ed)? process (\d+) \((.*)\)/;
 

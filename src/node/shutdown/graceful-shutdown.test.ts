@@ -242,6 +242,29 @@ test("a lock that comes when the agent has stopped is given back: the process ma
   assert.equal(machine.held, 0);
 });
 
+test("a lock that comes when all pods have ended already is given back: the machine waits for nothing", async () => {
+  await using machine = new Machine();
+  let come = (): void => {};
+  machine.inhibiting = new Promise((resolve) => {
+    come = resolve;
+  });
+  const started = machine.shutdown.start(machine.scope);
+  await machine.clock.advance(1_000);
+  machine.isPreparing = true;
+  machine.tell(true);
+  await machine.clock.advance(1_000);
+  assert.notEqual(machine.saved.at(-1)?.endedAt, undefined, "it is over");
+  come();
+  await machine.clock.advance(10_000);
+  await started;
+  assert.equal(machine.held, 0);
+  // The next one is waited for again.
+  machine.isPreparing = false;
+  machine.tell(false);
+  await machine.clock.advance(1_000);
+  assert.equal(machine.held, 1);
+});
+
 test("the state on disk knows its boot; of one that a Go kubelet has written the time tells", async () => {
   const directory = await mkdtemp(join(tmpdir(), "shutdown-state-"));
   try {

@@ -193,6 +193,11 @@ export class GracefulShutdown {
       lock[Symbol.dispose]();
       throw signal.reason;
     }
+    if (this.#lock.step === "released" && this.#ending !== undefined) {
+      // It comes too late: this shutdown waits for nothing here any more, and would for this until logind's patience ends.
+      lock[Symbol.dispose]();
+      return;
+    }
     if (this.#lock.step !== "held") this.#ports.log.info("Shutdowns of this machine wait for its pods", { allowedMs });
     this.#release({ step: "held", lock, allowedMs });
   }

@@ -66,13 +66,12 @@ function buildManager(base: Foundation, parts: EvictionParts, disk: PodDiskMeter
   const naming = () => context.cgroups;
   const isStandalone = cluster === undefined;
   const disks = new DiskSignals({ images: cri.images, sources, rootDir, clock, log });
-  const hugePageBytes = [...host.facts.hugePages.values()].reduce((sum, bytes) => sum + Number(bytes), 0);
   const ports = evictPorts(base, parts);
   const memoryIsShort = new Topic();
   const manager = new EvictionManager(evictionSettingsOf(config), {
     clock,
     log,
-    read: (signal) => readSignals({ sources, disks, naming, hugePageBytes }, signal),
+    read: (signal) => readSignals({ sources, disks, naming }, signal),
     alarms: new MemoryAlarms({ sources, log, tell: memoryIsShort.tell }),
     alarmPath: (signal) => (signal === "memory.available" ? "/" : kubepodsCgroup(naming())),
     pods: () => present(sight, (pod) => exemptionOf(pod, isStandalone)),

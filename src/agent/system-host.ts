@@ -21,6 +21,7 @@ import {
   readHugePageSizes,
   readHugePages,
   readMachine,
+  readMemoryOfMachine,
   readOomKills,
   readPidLimit,
   readSwaps,
@@ -101,6 +102,7 @@ export async function systemHost(): Promise<Host> {
     filesystemBytes: async (path) => (await readFileSystem(path)).capacityBytes,
     pressure: {
       cgroups: cgroupReader(facts.cgroups),
+      hugePageBytes: () => readMemoryOfMachine()?.hugePageBytes ?? 0,
       tasks: readTasks,
       fileSystem: readFileSystem,
       device: async (path) => (await stat(path, { bigint: true })).dev,

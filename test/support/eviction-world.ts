@@ -4,6 +4,7 @@ import { type IdentifiedPod, type PodUid, uidOf } from "../../src/ground/model/i
 import type { CandidateLife, EvictionGrace, Reclaim } from "../../src/node/eviction/plan/planner.ts";
 import type { DiskLayout, Observation, PressureCondition } from "../../src/node/eviction/plan/signals.ts";
 import { amountToReach } from "../../src/node/eviction/plan/threshold-amounts.ts";
+import { isAboutDisk } from "../../src/node/eviction/plan/thresholds-met.ts";
 import { type DiskUse, type Held, type PodUse, reliefFor } from "../../src/node/eviction/plan/usage.ts";
 import { DiskUses } from "../../src/node/eviction/watch/disk-uses.ts";
 import { EvictionManager } from "../../src/node/eviction/watch/manager.ts";
@@ -41,6 +42,8 @@ export class EvictionWorld implements AsyncDisposable {
   looks = 0;
   /** False: the runtime has not said where it has its images. */
   areDisksKnown = true;
+  /** What was last read of disks that do not answer any more. */
+  #lastRead: ReadonlyMap<EvictionSignal, Observation> = new Map();
   readonly #settings: EvictionSettings;
   readonly #scope = new TaskScope();
 
@@ -61,7 +64,7 @@ export class EvictionWorld implements AsyncDisposable {
       read: async () => {
         this.looks++;
         return {
-          observations: this.observations(),
+          observations: new Map([...this.observations(), ...this.#lastRead]),
           layout: this.areDisksKnown ? this.layout : undefined,
           memory: new Map(),
         };
@@ -96,6 +99,13 @@ export class EvictionWorld implements AsyncDisposable {
 
   start(): void {
     this.#scope.spawn("eviction", (signal) => this.manager.run(signal));
+  }
+
+  /** From now on, what was read last is all that is known of the disks. */
+  hangDisks(): void {
+    const readAt = this.clock.monotonic();
+    const disks = [...this.observations()].filter(([signal]) => isAboutDisk({ signal }));
+    this.#lastRead = new Map(disks.map(([signal, observed]) => [signal, { ...observed, readAt }]));
   }
 
   observations(): ReadonlyMap<EvictionSignal, Observation> {

@@ -28,6 +28,8 @@ export class MadeUpPressure implements PressureSources {
     tasks: (path: string): number | undefined => this.taskCounts.get(path),
   };
 
+  readonly hugePageBytes = (): number => 0;
+
   readonly tasks = () => ({ running: this.runningTasks, limit: 32_768 });
 
   readonly fileSystem = async (path: string): Promise<FileSystemUsage> => ({

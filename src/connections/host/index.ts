@@ -62,6 +62,7 @@ export {
   readDiskActivity,
   readDisksTotal,
   readKernelFile,
+  readMemoryOfMachine,
   readNetworkOf,
   readOomKills,
   readOpenFileLimit,

@@ -83,6 +83,8 @@ export class Pressure implements PressureSources {
     tasks: () => undefined,
   };
 
+  readonly hugePageBytes = (): number => 0;
+
   readonly tasks = () => ({ running: 500, limit: 32_768 });
 
   readonly fileSystem = (): Promise<FileSystemUsage> =>

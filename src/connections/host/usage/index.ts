@@ -16,6 +16,7 @@ export {
   type InterfaceUsage,
   readBootTime,
   readCgroupOf,
+  readMemoryOfMachine,
   readNetworkOf,
   readTaskCount,
   readTasks,

@@ -5,6 +5,8 @@ export interface MachineMemory {
   readonly availableBytes: number;
   readonly swapTotalBytes: number;
   readonly swapUsedBytes: number;
+  /** Set aside for huge pages of any size, used or not. */
+  readonly hugePageBytes: number;
 }
 
 /** undefined: it can't be read just now, as when memory or descriptors run out. Not zero: nobody has that little. */
@@ -20,6 +22,7 @@ export function readMemoryOfMachine(root = ""): MachineMemory | undefined {
     availableBytes: bytes("MemAvailable"),
     swapTotalBytes,
     swapUsedBytes: swapTotalBytes - bytes("SwapFree"),
+    hugePageBytes: bytes("Hugetlb"),
   };
 }
 

@@ -110,7 +110,10 @@ class ForeseenNode {
     this.#now = start.now;
     this.#record = start.record;
     this.#pastSteps = start.pastSteps;
-    this.#observations = start.observations;
+    // In what is foreseen, every disk answers at once.
+    this.#observations = new Map(
+      [...start.observations].map(([signal, { available, capacity }]) => [signal, { available, capacity }]),
+    );
     this.#candidates = start.candidates;
   }
 

@@ -141,6 +141,7 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
   if (mine.length > 0 && !isLosing) return hastened(mine, threshold, isPressing, situation) ?? wait;
   const reclaim = means.length > 0 ? reclaimBefore(means, threshold, situation) : undefined;
   if (reclaim !== undefined) return reclaim;
+  if (isOutdated(observed, pastSteps)) return wait;
   if (isAboutDisk(threshold) && now < (pastSteps.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs)
     return wait;
   // What got less before a victim that is gone was chosen may have been its doing.
@@ -149,6 +150,14 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
   if (now < (pastSteps.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
   const step = eviction(threshold, isPressing, situation);
   return step.type === "evict" && !isPressing && isInVain(step.victim, lack, threshold, situation) ? wait : step;
+}
+
+/** Whether it was seen before something was done about it, and so says nothing of whether that was enough. */
+function isOutdated({ readAt }: Observation, { lastVictimAt, lastDiskVictimAt, lastReclaimAt }: PastSteps): boolean {
+  return (
+    readAt !== undefined &&
+    [lastVictimAt, lastDiskVictimAt, lastReclaimAt].some((at) => at !== undefined && readAt < at)
+  );
 }
 
 /**

@@ -50,6 +50,8 @@ export const signalFacts: Readonly<Record<EvictionSignal, SignalFacts>> = {
 export interface Observation {
   readonly available: number;
   readonly capacity: number;
+  /** When (monotonic), where it may be a while ago: a disk can take long to answer. */
+  readonly readAt?: number;
 }
 
 /** What could be read of the node at one moment. */

@@ -5,12 +5,17 @@ import type { DiskLayout } from "../plan/signals.ts";
 import { Latest } from "./latest.ts";
 import type { PressureSources } from "./ports.ts";
 
+/** How full a disk was, and when. */
+export interface DiskUsage extends FileSystemUsage {
+  readonly readAt: number;
+}
+
 /** A disk that has not answered for long is undefined. */
 export interface DiskReading {
   readonly layout: DiskLayout;
-  readonly nodefs: FileSystemUsage | undefined;
-  readonly imagefs: FileSystemUsage | undefined;
-  readonly containerfs: FileSystemUsage | undefined;
+  readonly nodefs: DiskUsage | undefined;
+  readonly imagefs: DiskUsage | undefined;
+  readonly containerfs: DiskUsage | undefined;
 }
 
 /** Which directory says how full each of them is. */
@@ -62,7 +67,10 @@ export class DiskSignals {
   #reading(): DiskReading | undefined {
     const places = this.#places.answer(Number.POSITIVE_INFINITY);
     if (places === undefined) return undefined;
-    const of = (path: string) => this.#disk(path).answer(oldestMs);
+    const of = (path: string): DiskUsage | undefined => {
+      const last = this.#disk(path).dated(oldestMs);
+      return last && { ...last.answer, readAt: last.askedAt };
+    };
     const { layout } = places;
     const [nodefs, imagefs, containerfs] = [of(places.nodefs), of(places.imagefs), of(places.containerfs)];
     const isKnown = nodefs !== undefined || imagefs !== undefined || containerfs !== undefined;

@@ -13,7 +13,7 @@ export class Latest<Answer> {
   readonly #who: string;
   readonly #ask: () => Promise<Answer>;
   readonly #ports: LatestPorts;
-  #last: { readonly at: number; readonly answer: Answer } | undefined;
+  #last: { readonly askedAt: number; readonly at: number; readonly answer: Answer } | undefined;
   #isDue = false;
   #problem: string | undefined;
 
@@ -25,17 +25,23 @@ export class Latest<Answer> {
 
   /** Undefined: there is none, or none that is any good. */
   answer(oldestMs: number): Answer | undefined {
+    return this.dated(oldestMs)?.answer;
+  }
+
+  /** With the time at which it was asked for: what happened later it need not know of. */
+  dated(oldestMs: number): { readonly askedAt: number; readonly answer: Answer } | undefined {
     const last = this.#last;
-    return last === undefined || this.#ports.clock.monotonic() - last.at > oldestMs ? undefined : last.answer;
+    return last === undefined || this.#ports.clock.monotonic() - last.at > oldestMs ? undefined : last;
   }
 
   /** Asks. Resolves with the answer, or at once if one is due from an earlier time. */
   async refresh(): Promise<void> {
     if (this.#isDue) return;
     this.#isDue = true;
+    const askedAt = this.#ports.clock.monotonic();
     try {
       const answer = await this.#ask();
-      this.#last = { at: this.#ports.clock.monotonic(), answer };
+      this.#last = { askedAt, at: this.#ports.clock.monotonic(), answer };
       if (this.#problem !== undefined)
         this.#ports.log.info("How full the node's disks are is known again", this.#about());
       this.#problem = undefined;

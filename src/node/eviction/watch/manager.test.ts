@@ -71,6 +71,21 @@ test("a pod goes within a moment of memory getting short, and the condition stay
   assert.equal(world.evicted.length, 1);
 });
 
+test("a node that runs short says so, also where nobody has to go, or may", async () => {
+  const event = "EvictionThresholdMet Attempting to reclaim memory";
+  await using ending = new EvictionWorld(hard);
+  const life = { step: "stopping", killAt: ending.clock.monotonic() + 600_000, isAtOnce: false } as const;
+  ending.pods.push(worldPod("ends anyway", { memoryBytes: 5000, life }));
+  await using critical = new EvictionWorld(hard);
+  critical.pods.push(worldPod("vital", { memoryBytes: 5000, exemption: "critical" }));
+  for (const world of [ending, critical]) {
+    world.others.memory = 10_500;
+    world.start();
+    await world.clock.advance(60_000);
+    assert.deepEqual([world.evicted, world.events], [[], [event]]);
+  }
+});
+
 test("no flapping: usage that swings about the threshold makes one condition and one event", async () => {
   await using world = new EvictionWorld(hard);
   world.start();
@@ -160,6 +175,26 @@ test("a disk whose victim takes long to end, and what it had longer: nobody else
   assert.deepEqual(
     world.evicted.map(({ name }) => name),
     ["big"],
+  );
+});
+
+test("a disk that does not answer any more: nobody goes for what was seen before the last one went", async () => {
+  const reclaimable = new Map([["images", { bytes: 1_000, inodes: 0 }]] as const);
+  await using world = new EvictionWorld(settings(threshold("nodefs.available", 10_000)), { reclaimable });
+  const filling = (bytes: number): DiskUse => ({ ...noDisk, ownVolumes: { bytes, inodes: 1 } });
+  for (const bytes of [50_000, 20_000, 15_000]) world.pods.push(worldPod(`with-${bytes}`, { disk: filling(bytes) }));
+  world.start();
+  await world.clock.advance(1_000);
+  world.others.nodefs.bytes = 10_000;
+  await world.clock.advance(1_000);
+  assert.equal(world.evicted.length, 1);
+  world.others.nodefs.bytes = 60_000;
+  world.hangDisks();
+  world.others.nodefs.bytes = 10_000;
+  await world.clock.advance(60_000);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["with-50000"],
   );
 });
 

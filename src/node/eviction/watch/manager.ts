@@ -257,6 +257,7 @@ export class EvictionManager {
         scope.spawn("reclaim", (signal) => this.#reclaim(step.means, signal));
         break;
       case "hasten":
+        this.#announce(step.threshold);
         for (const pod of step.pods) this.#ports.hasten(pod, step.grace);
         break;
       case "evict":
@@ -328,6 +329,7 @@ export class EvictionManager {
   #noteStuck(step: EvictionStep): void {
     const isStuck = step.type === "stuck";
     if (isStuck && !this.#isStuck) {
+      this.#announce(step.threshold);
       this.#ports.log.warn("The node is short of resources, and no pod may be evicted", {
         signal: step.threshold.signal,
       });

@@ -8,6 +8,8 @@ export interface PressureSources {
     memory(path: string): MemoryUsage | undefined;
     tasks(path: string): number | undefined;
   };
+  /** Memory that is set aside for huge pages, and can be used for nothing else; may change at any time. */
+  readonly hugePageBytes: () => number;
   /** Processes and threads of the machine, and how many there can be. */
   readonly tasks: () => { readonly running: number; readonly limit: number } | undefined;
   /** How full the file system is that holds the path. */

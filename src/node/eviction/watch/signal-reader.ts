@@ -15,16 +15,14 @@ export interface Reading {
 }
 
 export interface SignalReaderPorts {
-  readonly sources: Pick<PressureSources, "cgroups" | "tasks">;
+  readonly sources: Pick<PressureSources, "cgroups" | "tasks" | "hugePageBytes">;
   readonly disks: { read(signal: AbortSignal): Promise<DiskReading | undefined> };
   readonly naming: () => CgroupNaming;
-  /** Memory that is set aside for huge pages, and can be used for nothing else. */
-  readonly hugePageBytes: number;
 }
 
 /** Everything that thresholds can be about, read now. */
 export async function readSignals(ports: SignalReaderPorts, signal: AbortSignal): Promise<Reading> {
-  const { sources, disks, naming, hugePageBytes } = ports;
+  const { sources, disks, naming } = ports;
   const disk = await disks.read(signal);
   const observations = new Map<EvictionSignal, Observation>();
   const memory = new Map<"memory.available" | "allocatableMemory.available", MemoryUsage>();
@@ -35,7 +33,7 @@ export async function readSignals(ports: SignalReaderPorts, signal: AbortSignal)
     memory.set(name, usage);
     observations.set(name, { available: Math.max(0, capacity - usage.workingSetBytes), capacity });
   };
-  note("memory.available", "/", hugePageBytes);
+  note("memory.available", "/", sources.hugePageBytes());
   if (naming().perQos) note("allocatableMemory.available", kubepodsCgroup(naming()), 0);
   const tasks = sources.tasks();
   if (tasks !== undefined) {
@@ -44,11 +42,15 @@ export async function readSignals(ports: SignalReaderPorts, signal: AbortSignal)
   for (const place of ["nodefs", "imagefs", "containerfs"] as const) {
     const usage = disk?.[place];
     if (usage === undefined) continue;
-    const { availableBytes, capacityBytes, inodesFree, inodes } = usage;
-    observations.set(`${place}.available`, { available: Number(availableBytes), capacity: Number(capacityBytes) });
+    const { availableBytes, capacityBytes, inodesFree, inodes, readAt } = usage;
+    observations.set(`${place}.available`, {
+      available: Number(availableBytes),
+      capacity: Number(capacityBytes),
+      readAt,
+    });
     // File systems that make inodes as they need them have none to run out of.
     if (inodes > 0n) {
-      observations.set(`${place}.inodesFree`, { available: Number(inodesFree), capacity: Number(inodes) });
+      observations.set(`${place}.inodesFree`, { available: Number(inodesFree), capacity: Number(inodes), readAt });
     }
   }
   return { observations, layout: disk?.layout, memory };

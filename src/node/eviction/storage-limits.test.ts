@@ -82,6 +82,20 @@ const cases: readonly Case[] = [
     expected: 'Container a exceeded its local ephemeral storage limit "10Ki". ',
   },
   {
+    name: "a sidecar over its own limit",
+    spec: {
+      containers: [limited("a", "20Ki")],
+      initContainers: [limited("prepares", "10Ki"), { ...limited("beside", "10Ki"), restartPolicy: "Always" }],
+    },
+    disk: {
+      containers: new Map([
+        ["prepares", holds(11n * Ki)],
+        ["beside", holds(5n * Ki, 6n * Ki)],
+      ]),
+    },
+    expected: 'Container beside exceeded its local ephemeral storage limit "10Ki". ',
+  },
+  {
     name: "layers on another disk do not count against the container",
     spec: { containers: [limited("a", "10Ki"), limited("b", "20Ki")] },
     disk: { containers: new Map([["a", holds(5n * Ki, 6n * Ki)]]) },

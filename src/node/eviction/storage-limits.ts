@@ -3,6 +3,7 @@ import {
   formatOf,
   formatQuantity,
   type IdentifiedPod,
+  isSidecar,
   parseQuantity,
   podResources,
   wholeUnits,
@@ -90,7 +91,9 @@ function containerExcess(
   { containers }: PodDisk,
   layers: "on the node's disk" | "on a disk of their own",
 ): StorageExcess | undefined {
-  for (const { name, resources } of spec.containers) {
+  // Sidecars run beside the others; those that only prepare the pod count for the pod as a whole alone.
+  const sidecars = (spec.initContainers ?? []).filter(isSidecar);
+  for (const { name, resources } of [...spec.containers, ...sidecars]) {
     const text = resources?.limits?.[resource];
     const limit = bytesOf(text);
     const disk = containers.get(name);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { buildBusyboxImage } from "../../src/beside/cli/machine/index.ts";
@@ -14,6 +14,7 @@ import {
   PodSandboxState,
   PullImageRequest,
 } from "../../src/connections/cri/index.ts";
+import { runTool } from "../../src/connections/host/index.ts";
 import { never, systemClock } from "../../src/ground/base/index.ts";
 import type { ContractSubject } from "../contract/cri-contract.ts";
 import { eventually, type Pod, Pods } from "../contract/pods.ts";
@@ -349,6 +350,57 @@ describe("the shim before docker", () => {
     assert.equal(await listed(), undefined);
     assert.equal((await leases()).length, before.length - 1);
     await assert.rejects(pods.status(containerId), { code: "NotFound" });
+  });
+
+  test("pods of another shim go on under this one: with their address, and a log of their own", async () => {
+    const names = {
+      "io.kubernetes.pod.name": "moved",
+      "io.kubernetes.pod.namespace": "contract",
+      "io.kubernetes.pod.uid": "uid-moved",
+    };
+    const make = async (name: string, labels: object, host: object, cmd: readonly string[]): Promise<string> => {
+      const Labels = { ...names, ...labels };
+      const HostConfig = { CgroupParent: docker.layout.cgroupRoot, ...host };
+      const body = { Image: docker.images.busybox, Cmd: cmd, Labels, HostConfig };
+      const id = await engine.createContainer(`k8s_${name}_moved_contract_uid-moved_0`, body, never);
+      await engine.startContainer(id, never);
+      return id;
+    };
+    await end("SIGTERM");
+    const sandbox = { "io.kubernetes.docker.type": "podsandbox", "io.kubernetes.container.name": "POD" };
+    const sandboxId = await make("POD", sandbox, { NetworkMode: "none" }, untilTold);
+    const { state } = await engine.inspectContainer(sandboxId, never);
+    for (const command of ["link add eth0 type veth peer name e1", "addr add 10.9.9.9/24 dev eth0"])
+      await runTool("nsenter", ["-t", String(state.pid), "-n", "ip", ...command.split(" ")], never);
+    const logPath = join(docker.layout.stateDir, "pods", "moved.log");
+    const container = {
+      "io.kubernetes.docker.type": "container",
+      "io.kubernetes.container.name": "main",
+      "io.kubernetes.sandbox.id": sandboxId,
+      "io.kubernetes.container.logpath": logPath,
+    };
+    const talk = [
+      "sh",
+      "-c",
+      "trap 'exit 0' TERM; i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2 & wait $!; done",
+    ];
+    const id = await make("main", container, { NetworkMode: `container:${sandboxId}` }, talk);
+    const engineLog = join(docker.layout.dockerRoot, "containers", id, `${id}-json.log`);
+    await symlink(engineLog, logPath);
+    await start();
+    const status = await pods.sandboxStatus(sandboxId);
+    assert.deepEqual([status.state, status.network?.ip], [PodSandboxState.SANDBOX_READY, "10.9.9.9"]);
+    const lines = async () => (await readFile(logPath, "utf8")).trim().split("\n");
+    await eventually(async () => (await lines()).length > 5 || undefined);
+    const said = (await lines()).map((line) => line.split(" F ")[1]);
+    assert.deepEqual(
+      said,
+      said.map((_, index) => `line ${index + 1}`),
+    );
+    assert.ok((await readFile(engineLog, "utf8")).split("\n").every((line) => line === "" || line.startsWith("{")));
+    await pods.runtime.stopPodSandbox({ podSandboxId: sandboxId });
+    await pods.runtime.removePodSandbox({ podSandboxId: sandboxId });
+    await assert.rejects(pods.status(id), { code: "NotFound" });
   });
 
   test("a damaged checkpoint is in nobody's way; other people's containers are nobody of ours", async () => {

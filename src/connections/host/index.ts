@@ -27,6 +27,7 @@ export { type LogindAccess, logindAccess } from "./logind/find.ts";
 export { type Machine, readMachine, readPidLimit, readSwaps } from "./machine.ts";
 export { type MemoryAlarm, openMemoryAlarm } from "./memory-alarm.ts";
 export { type Mount, makeShared, mountOf, readMounts } from "./mounts.ts";
+export { readAddressesOf } from "./namespace-addresses.ts";
 export { connectLoopbackIn } from "./network-namespace.ts";
 export { tuneOwnProcess } from "./process-limits.ts";
 export { MountInTheWayError, removeTree, removeTreeIn } from "./remove-tree.ts";

@@ -7,6 +7,8 @@ import { lineWith } from "./tail.ts";
 /** Docker keeps this many older files beside the one it writes to; see the container's `LogConfig`. */
 const olderFiles = 2;
 const readBytes = 256 * 1024;
+/** What Docker keeps of a container of ours. Of those that another shim has made it may have kept everything. */
+const mostBytesBehind = 32 * 1024 * 1024;
 /** A line has 16 KiB of text at the most, six times as much when all of it is escaped. */
 const longestLine = 1024 * 1024;
 
@@ -117,8 +119,10 @@ export class EngineLog implements AsyncDisposable {
   async #openOldest(): Promise<void> {
     for (const path of this.#paths().toReversed()) {
       this.#file = await openFile(path);
-      this.#offset = 0;
-      if (this.#file !== undefined) return;
+      if (this.#file === undefined) continue;
+      // A line that this cuts in two is none.
+      this.#offset = Math.max(0, (await this.#file.handle.stat()).size - mostBytesBehind);
+      return;
     }
   }
 

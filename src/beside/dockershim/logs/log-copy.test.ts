@@ -205,6 +205,20 @@ test("a log that another shim made a link to docker's own file becomes a copy of
   });
 });
 
+test("of a log that was never bounded the end is carried over, not as much again as fills the disk", async () => {
+  await withLog(async ({ source, target, texts }) => {
+    const many = Array.from({ length: 2_500 }, () => engineLine("x".repeat(16_000))).join("");
+    await writeFile(source, `${many}${engineLine("the end")}`);
+    await using copies = new LogCopies(ports);
+    const copy = copies.ensure("a", { source, target });
+    copy.finish();
+    await copy.done;
+    const found = await texts();
+    assert.ok(found.length > 2_000 && found.length < 2_200, `${found.length} lines`);
+    assert.equal(found.at(-1), "the end");
+  });
+});
+
 test("a log in whose place there is a pipe that nobody reads keeps no other log waiting", async () => {
   await withLog(async ({ source, target, texts }) => {
     await writeFile(source, Array.from({ length: 200 }, () => engineLine("x".repeat(1_000))).join(""));

@@ -12,7 +12,8 @@ export interface PodOfNetwork {
 
 export type CniCommand = "ADD" | "DEL";
 
-const interfaceName = "eth0";
+/** Of every pod. */
+export const interfaceName = "eth0";
 
 export function pluginEnvironment(
   command: CniCommand,

@@ -1,4 +1,5 @@
 import { CriError, NamespaceMode, type PodSandboxConfig, Protocol } from "../../../connections/cri/index.ts";
+import { readAddressesOf } from "../../../connections/host/index.ts";
 import { messageOf, never } from "../../../ground/base/index.ts";
 import type { SandboxCheckpoint } from "../checkpoint-form.ts";
 import type { InspectedContainer, ListedContainer } from "../engine/index.ts";
@@ -7,6 +8,7 @@ import { parseName } from "../mapping/names.ts";
 import { protocolWord } from "../mapping/sandbox-body.ts";
 import type { SandboxReadiness } from "../mapping/sandbox-status.ts";
 import { capabilitiesOf, portCapability } from "../network/capabilities.ts";
+import { interfaceName } from "../network/plugin-call.ts";
 import type { ShimContext } from "./context.ts";
 
 type NetworkPorts = Pick<ShimContext, "checkpoints" | "cni" | "metrics">;
@@ -84,7 +86,10 @@ export class SandboxNetworks {
     const { cni, metrics } = this.#ports;
     if (cni === undefined) return sandbox.addresses;
     const found = await metrics.network("get_pod_network_status", never, () => cni.addressesOf(sandbox.id));
-    return found ?? sandbox.addresses;
+    if (found !== undefined) return found;
+    // A pod without an address is made anew; those of another shim have one, of which there is no note.
+    const isOurs = sandbox.labels[createdAtLabel] !== undefined;
+    return isOurs || !sandbox.state.running ? sandbox.addresses : readAddressesOf(sandbox.state.pid, interfaceName);
   }
 
   async #checkpointFor(sandbox: InspectedContainer): Promise<SandboxCheckpoint> {

@@ -54,7 +54,7 @@ const longestAnswer = 1024 * 1024;
 /** Plugins of pods that run at the same time; of one pod, one. */
 const podsAtOnce = 16;
 /** Plugins that hang for some pods do not work: nobody has to wait for their end. */
-const patienceMs = 10_000;
+const patienceMs = 20_000;
 
 /** Pod networks by CNI plugins, which the shim calls itself. */
 export class CniNetwork {

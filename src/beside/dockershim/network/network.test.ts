@@ -166,7 +166,7 @@ test("a plugin that hangs for many pods keeps another pod waiting for a moment, 
       (await readFile(join(directory, "calls"), "utf8").catch(() => "")).split("\n").length - 1;
     await until("all of them hang", async () => (await calls()) === 16);
     const other = cni.setUp(pod, "/proc/1/ns/net", {}, never);
-    await clock.advance(10_000);
+    await clock.advance(20_000);
     assert.deepEqual(await other, ["10.0.0.2"]);
     leaving.abort();
     await left;

@@ -15,7 +15,8 @@ const lookAgainMs = 20;
 const longestLookAgainMs = 1_000;
 /** How long an answer about a command that ran out of time waits for the end of its process. */
 const endedWithinMs = 2_000;
-const beginsWithinMs = 5_000;
+/** On a busy node Docker takes its time from the call to the process. */
+const beginsWithinMs = 60_000;
 
 type ExecPorts = Pick<ShimContext, "engine" | "clock" | "log" | "signal">;
 
@@ -148,14 +149,14 @@ export async function endExec(ports: ExecPorts, execId: string): Promise<void> {
   }
 }
 
-/** One that was given up while Docker was starting it has no process yet, but may have one in a moment. */
+/** One that was given up while Docker was starting it, which it calls running, has no process yet, but may have one soon. */
 async function begunExec({ engine, clock }: ExecPorts, execId: string, signal: AbortSignal) {
   const deadline = clock.monotonic() + beginsWithinMs;
-  for (;;) {
+  for (let waitMs = lookAgainMs; ; waitMs = Math.min(2 * waitMs, longestLookAgainMs)) {
     const exec = await engine.inspectExec(execId, signal);
-    const isWaiting = !exec.running && exec.pid === 0 && exec.exitCode === 0;
+    const isWaiting = exec.pid === 0 && exec.exitCode === 0;
     if (!isWaiting || clock.monotonic() > deadline) return exec;
-    await clock.sleep(lookAgainMs, signal);
+    await clock.sleep(waitMs, signal);
   }
 }
 

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { FakeClock, settleFiles } from "../../../../test/support/fake-clock.ts";
-import { never, onAbort, silentLogger } from "../../../ground/base/index.ts";
+import { never, onAbort, silentLogger, systemClock } from "../../../ground/base/index.ts";
 import { EngineError, type EngineExec, type InspectedContainer } from "../engine/index.ts";
 import { ShimMetrics } from "../metrics.ts";
 import type { ShimContext } from "./context.ts";
@@ -48,6 +50,37 @@ for (const step of ["find", "createExec", "startExec"]) {
     await clock.advance(2_000);
     await failed;
     assert.deepEqual(left, [step]);
+  });
+}
+
+for (const { running, until } of [
+  { running: true, until: "Docker calls it running" },
+  { running: false, until: "Docker has not begun" },
+]) {
+  test(`a command that has no process when its time is over is ended when it has one: ${until}`, async () => {
+    const clock = new FakeClock(undefined, settleFiles);
+    const child = spawn("sleep", ["1000"]);
+    const ended = once(child, "exit");
+    const engine = {
+      createExec: async () => "exec",
+      startExec: (_id: string, _tty: boolean, signal: AbortSignal) => unanswered([])("startExec", signal),
+      inspectExec: async () =>
+        clock.monotonic() < 20_000
+          ? { running, exitCode: 0, pid: 0, containerId: "" }
+          : { running: true, exitCode: 0, pid: child.pid, containerId: "" },
+    };
+    const context = { engine, clock, log: silentLogger, signal: never } as unknown as ShimContext;
+    const failed = assert.rejects(
+      execInContainer(context, async () => "id", ["sleep"], 1n, never),
+      { code: "DeadlineExceeded" },
+    );
+    try {
+      for (let second = 0; second < 30; second++) await clock.advance(1_000);
+      await failed;
+      assert.deepEqual(await Promise.race([ended, systemClock.sleep(10_000, never)]), [null, "SIGKILL"]);
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 }
 

@@ -1,7 +1,7 @@
 import { addAbortSignal } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { OtherFigures } from "./agent/index.ts";
-import type { CommandIo, OtherProcesses } from "./beside/cli/index.ts";
+import type { CommandIo, OtherProcesses, ScreenSize } from "./beside/cli/index.ts";
 import {
   codeOf,
   defaultLogSettings,
@@ -57,12 +57,13 @@ async function runFirstWord(): Promise<number> {
   // Words that begin with a dash, or none, are the kubelet's.
   if (firstWord === "" || firstWord.startsWith("-")) return await runDaemon(process.argv.slice(2), "for ever");
   // The commands for people. Neither they nor the daemon load the other's code.
-  const { runCommand } = await import("./beside/cli/index.ts");
-  return await runCommand([firstWord, ...otherWords], commandIo(), otherProcesses);
+  const { runCommand, terminalSize } = await import("./beside/cli/index.ts");
+  const terminal = (): ScreenSize => terminalSize(process.stdout);
+  return await runCommand([firstWord, ...otherWords], commandIo(terminal), otherProcesses);
 }
 
 /** Streams are opened by who uses them: the processes that log have no need of them. */
-function commandIo(): CommandIo {
+function commandIo(terminal: CommandIo["terminal"]): CommandIo {
   return {
     get stdout() {
       return openStreams().stdout;
@@ -82,7 +83,7 @@ function commandIo(): CommandIo {
         return () => process.stdout.off("resize", listener);
       },
     }),
-    terminal: () => ({ columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 }),
+    terminal,
     signal: stop.signal,
     env,
     cwd: process.cwd(),

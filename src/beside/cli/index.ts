@@ -2,3 +2,4 @@
 export type { CommandIo } from "./io.ts";
 export type { OtherProcesses } from "./load-command.ts";
 export { runCommand } from "./run-command.ts";
+export { type ScreenSize, terminalSize } from "./terminal-size.ts";

@@ -1,4 +1,5 @@
 import type { Clock } from "../../ground/base/index.ts";
+import type { ScreenSize } from "./terminal-size.ts";
 
 /** What a command may use of the world outside; main.ts hands it the real one. */
 export interface CommandIo {
@@ -9,7 +10,7 @@ export interface CommandIo {
   /** Opened by who needs it. */
   readonly input: () => UserInput;
   /** Size of the terminal at this moment. */
-  readonly terminal: () => { readonly columns: number; readonly rows: number };
+  readonly terminal: () => ScreenSize;
   /** Aborted when the user wants the command to end (Ctrl-C). */
   readonly signal: AbortSignal;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -101,15 +101,13 @@ const rows: Readonly<Record<string, Row>> = {
   "4.1.9": { broken: files("config", 0o644), fix: /^chmod 600 \/etc\/b$/, mended: files("config", 0o600) },
   "4.1.10": { broken: files("config", 0o600, 1), fix: /^chown root:root \/etc\/b$/, mended: files("config", 0o600) },
   "4.2.1": {
-    broken: only(
-      member("authentication: {anonymous: {enabled: true}, x509: {clientCAFile: /ca}}".replace(/^/, "")) && {
-        argv: [`--config=${configPath}`],
-        files: {
-          [configPath]:
-            "authentication:\n  webhook: {enabled: false}\n  anonymous:\n    enabled: true\nauthorization: {mode: AlwaysAllow}\n",
-        },
+    broken: only({
+      argv: [`--config=${configPath}`],
+      files: {
+        [configPath]:
+          "authentication:\n  webhook: {enabled: false}\n  anonymous:\n    enabled: true\nauthorization: {mode: AlwaysAllow}\n",
       },
-    ),
+    }),
     fix: /in \/var\/lib\/kubelet\/config\.yaml, line 6: set authentication\.anonymous\.enabled to false/,
     mended: only(member()),
   },

@@ -112,6 +112,19 @@ test("text: the worst first, with what mends it; what is well is counted", () =>
   );
 });
 
+test("text: what leaves many checks without an answer is told once", () => {
+  const unknown = (id: string, seen: string): DoctorFinding => {
+    const told = { from: "", why: "", fix: "" };
+    return { id, group: "disk", title: `title of ${id}`, state: "unknown", seen, ...told };
+  };
+  const blind = [unknown("a", "/x can't be read"), unknown("b", "no answer"), unknown("c", "/x can't be read")];
+  const text = reportAsText({ ...report, findings: blind, summary: countStates(blind) });
+  assert.equal(text.split("/x can't be read").length, 2);
+  assert.match(text, /UNKNOWN 2 checks\n {8}seen: \/x can't be read\n {8}are: {2}a, c\n/);
+  assert.match(text, /UNKNOWN b {2}title of b\n {8}seen: no answer\n/);
+  assert.match(text, /3 could not be found out/);
+});
+
 test("metrics for Prometheus", () => {
   assert.equal(
     reportAsMetrics(report)

@@ -10,11 +10,10 @@ const headings: readonly (readonly [State, string])[] = [
 /** For people: what is wrong first, each with what mends it; what is well is only counted. */
 export function reportAsText(report: DoctorReport): string {
   const { findings, summary, subject, tookMs } = report;
-  const told = headings.flatMap(([state, word]) =>
-    worstFirst(findings)
-      .filter((finding) => finding.state === state)
-      .map((finding) => entry(finding, word)),
-  );
+  const told = headings.flatMap(([state, word]) => {
+    const found = worstFirst(findings).filter((finding) => finding.state === state);
+    return state === "unknown" ? unknownEntries(found, word) : found.map((finding) => entry(finding, word));
+  });
   const head = `Examined: ${subject}.`;
   const counts = [
     counted(summary.fail, "failure", "failures"),
@@ -41,6 +40,22 @@ function conditionLines({ nodeConditions }: DoctorReport): readonly string[] {
 
 function counted(count: number, one: string, many: string): string {
   return count === 0 ? "" : `${count} ${count === 1 ? one : many}`;
+}
+
+/** One file that can't be read may leave sixty checks without an answer: people are told of it once. */
+function unknownEntries(found: readonly DoctorFinding[], word: string): readonly string[] {
+  const byReason = new Map<string, DoctorFinding[]>();
+  for (const finding of found) {
+    const same = byReason.get(finding.seen);
+    if (same === undefined) byReason.set(finding.seen, [finding]);
+    else same.push(finding);
+  }
+  return [...byReason].map(([seen, [first, ...others]]) => {
+    if (first === undefined) return "";
+    if (others.length === 0) return entry(first, word);
+    const checks = [first, ...others].map(({ id }) => id).join(", ");
+    return [`${word.padEnd(8)}${others.length + 1} checks`, row("seen", seen), row("are", checks)].join("\n");
+  });
 }
 
 function entry({ id, title, seen, from, why, fix, state }: DoctorFinding, word: string): string {

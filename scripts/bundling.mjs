@@ -1,6 +1,7 @@
 // How everything is bundled, the agent as well as the tests.
 /** Modules that run as processes or threads of their own, found beside the file that starts them. */
 export const ownProcesses = [
+  "src/ground/base/process-thread.ts",
   "src/ground/model/manifest-process.ts",
   "src/node/rollout/trial-guard-thread.ts",
   "src/pod/volumes/file-processes/file-process.ts",

@@ -45,6 +45,17 @@ export const hazards = [
     },
   },
   {
+    name: "process started by the event loop",
+    find: each(/from "node:child_process"/g),
+    instead: "it stands still until the new process has its program; use runProgram or startOwnProcess of ground/base/",
+    allowed: {
+      "ground/base/child-processes.ts": "runs in the thread that starts them",
+      "node/server/api/log-query.ts":
+        "streams the journal to whoever may read the node's logs, where that is switched on",
+      "beside/cli/machine/containerd.ts": "of a command that does nothing else meanwhile",
+    },
+  },
+  {
     name: "abort listener by hand",
     find: each(/addEventListener\(\s*["'`]abort\b|\.onabort\b|\bonce\([^()]*,\s*["'`]abort\b/g),
     instead:

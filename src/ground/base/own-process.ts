@@ -1,13 +1,30 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "./clock.ts";
-import { whyNotStarted } from "./run-program.ts";
+import { systemClock, type Timer } from "./clock.ts";
+import type { ModuleJob } from "./process-messages.ts";
+import { type ProcessListener, processes, type StartedProcess } from "./process-starter.ts";
 
 export interface ProcessLimits {
   readonly timeMs: number;
   /** Of the JavaScript heap; beyond it the process ends, and not ours. */
   readonly heapMb: number;
+}
+
+export interface OwnProcess {
+  readonly input: object;
+  /** Undefined: that of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts the module `entry` as a process of its own, which is sent `input` and tells what it has to tell by messages. The
+ * result is how it ended: it goes on until then, or until it is ended, which kills it.
+ */
+export function startOwnProcess(
+  entry: URL,
+  { input, env }: OwnProcess,
+  listener: ProcessListener<ModuleJob>,
+): StartedProcess {
+  return processes.start({ type: "module", path: fileURLToPath(entry), input, env }, listener);
 }
 
 /**
@@ -16,30 +33,24 @@ export interface ProcessLimits {
  * event loop, that can be done from outside. It lives in real time, whatever clock its owner has.
  */
 export async function inOwnProcess<Answer>(entry: URL, input: object, limits: ProcessLimits): Promise<Answer> {
-  const child = fork(fileURLToPath(entry), {
-    serialization: "advanced",
-    // Nothing of what it might print is ours, and it needs nothing of our environment.
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
-    env: { NODE_OPTIONS: `--max-old-space-size=${limits.heapMb}` },
-  });
-  if (child.pid === undefined) throw await whyNotStarted(child);
-  const exited = once(child, "exit").catch(() => {});
+  // It needs nothing of our environment.
+  const env = { NODE_OPTIONS: `--max-old-space-size=${limits.heapMb}` };
+  let child: StartedProcess | undefined;
+  let timer: Timer | undefined;
   try {
     return await new Promise<Answer>((resolve, reject) => {
       const late = (): void => reject(new Error(`no answer within ${limits.timeMs / 1000} s`));
-      const timer = systemClock.after(limits.timeMs, late);
-      child.once("message", (answer) => resolve(answer as Answer));
-      child.once("error", reject);
-      child.once("exit", (code, killedBy) => {
-        timer.cancel();
-        reject(new Error(`the process for it ended with ${killedBy ?? `code ${code}`} before it had an answer`));
-      });
-      child.send(input, (error) => {
-        if (error !== null) reject(error);
-      });
+      timer = systemClock.after(limits.timeMs, late);
+      const listener: ProcessListener<ModuleJob> = {
+        message: (answer) => resolve(answer as Answer),
+        result: (how) => reject(new Error(`the process for it ended with ${how} before it had an answer`)),
+        notStarted: reject,
+        failure: reject,
+      };
+      child = startOwnProcess(entry, { input, env }, listener);
     });
   } finally {
-    child.kill("SIGKILL");
-    await exited;
+    timer?.cancel();
+    child?.end();
   }
 }

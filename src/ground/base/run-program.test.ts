@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { HungMount } from "../../../test/support/hung-mount.ts";
+import { until } from "../../../test/support/until.ts";
+import { loadSyscalls, unmountFlags } from "../../connections/host/index.ts";
 import { never, runForResult, runToEnd } from "./index.ts";
 
 const shortage = fileURLToPath(new URL("../../../test/support/descriptor-shortage.ts", import.meta.url));
@@ -28,3 +34,38 @@ for (const left of [0, 1, 2, 4]) {
     if (left === 0) assert.match(program + own, /EMFILE.*EMFILE/);
   });
 }
+
+const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
+
+test("while a program can't be loaded, the event loop turns and other programs are started", needsRoot, async () => {
+  const directory = await mkdtemp(join(tmpdir(), "nodelet-program-"));
+  const cancel = new AbortController();
+  let isGone = false;
+  const onGone = (): void => {
+    isGone = true;
+  };
+  {
+    await using hung = await HungMount.at(directory);
+    const program = join(hung.path, "program");
+    const stuck = runForResult({ program, args: [], onGone }, cancel.signal);
+    // The next one waits until the thread that hangs is put aside.
+    assert.equal(await runToEnd({ program: "echo", args: ["here"] }, never), "here\n");
+    cancel.abort(new Error("given up"));
+    await assert.rejects(stuck, /given up/);
+    assert.equal(isGone, false);
+    // It waits as long as the file system does, which is told to give up.
+    await (await loadSyscalls()).unmount(hung.path, unmountFlags.force).catch(() => {});
+    await until("the program that hung has ended", () => isGone);
+  }
+  await rm(directory, { recursive: true });
+});
+
+test("a program that waits for its turn to be started can be given up", async () => {
+  const cancel = new AbortController();
+  let gone = 0;
+  const command = { program: "true", args: [], onGone: () => void gone++ };
+  const runs = Array.from({ length: 5 }, () => runToEnd(command, cancel.signal));
+  cancel.abort(new Error("given up"));
+  for (const run of runs) await assert.rejects(run, /given up/);
+  await until("all have gone", () => gone === runs.length);
+});

@@ -1,8 +1,5 @@
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { once } from "node:events";
-import process from "node:process";
 import type { Clock } from "./clock.ts";
-import { messageOf } from "./errors.ts";
+import { processes } from "./process-starter.ts";
 import { waitFor, withDeadline } from "./signals.ts";
 
 export interface ProgramCommand {
@@ -48,10 +45,8 @@ export class ProgramError extends Error {
 }
 
 const timeLimitMs = 60_000;
-const longestAnswer = 4 * 1024 * 1024;
+const defaultLongestAnswer = 4 * 1024 * 1024;
 const longestComplaint = 4 * 1024;
-/** What a program may say on the side, though most of it is not kept. */
-const mostComplaints = 16 * 1024 * 1024;
 
 /** As runToEnd, for a program that is to answer within a minute. */
 export function runProgram(command: ProgramCommand, clock: Clock, signal: AbortSignal): Promise<string> {
@@ -70,106 +65,16 @@ export async function runToEnd(command: ProgramCommand, signal: AbortSignal): Pr
 /** As runToEnd, for a program whose failures have something to say; rejects with ProgramError when it can't be started. */
 export async function runForResult(command: ProgramCommand, signal: AbortSignal): Promise<ProgramResult> {
   signal.throwIfAborted();
-  const child = start(command);
-  if (child.pid === undefined) throw cannotStart(await whyNotStarted(child));
-  const { input = "" } = command;
-  const limit = command.longestAnswer ?? longestAnswer;
-  const stdout = new Output(limit);
-  const stderr = new Output(limit);
+  const { program, args, env, input, longestAnswer = defaultLongestAnswer, endBy = "SIGKILL", onGone } = command;
+  const { withChildren = false } = command;
+  const job = { type: "program", program, args, env, input, longestAnswer, endBy, withChildren } as const;
   return await waitFor<ProgramResult>(signal, (done, fail) => {
-    child.stdout.on("data", (chunk: Buffer) => {
-      if (!stdout.add(chunk)) fail(new Error(`answered with more than ${limit} bytes`));
+    const child = processes.start(job, {
+      result: done,
+      notStarted: (error) => fail(new ProgramError(`cannot be started: ${error.message}`, undefined, "", "", error)),
+      failure: fail,
+      gone: () => onGone?.(),
     });
-    let complained = 0;
-    child.stderr.on("data", (chunk: Buffer) => {
-      stderr.add(chunk);
-      complained += chunk.length;
-      // To read on without end would keep this process busy for as long as the program may run.
-      if (complained > mostComplaints) fail(new Error(`complained with more than ${mostComplaints} bytes`));
-    });
-    // A program may answer without reading its input; the broken pipe is then no failure.
-    child.stdin.on("error", () => {});
-    child.stdin.end(input);
-    child.on("error", (error) => fail(cannotStart(error)));
-    child.on("close", (code, killedBy) =>
-      done({
-        exitCode: code ?? undefined,
-        killedBy: killedBy ?? undefined,
-        stdout: stdout.text,
-        stderr: stderr.text,
-      }),
-    );
-    return () => {
-      if (child.exitCode === null && child.signalCode === null) end(child, command);
-      // What the program started in turn may hold the pipes open for long.
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-    };
+    return () => child.end();
   });
-}
-
-/**
- * Why there is no process. Whoever finds a child without a number asks at once, or the reason becomes an error that nobody
- * caught, and touches nothing else of it: without descriptors it has no streams, and while the error is on its way a
- * signal to it reaches our own process group, the agent included.
- */
-export async function whyNotStarted(child: ChildProcess): Promise<Error> {
-  const [error] = (await once(child, "error")) as [Error];
-  return error;
-}
-
-function end(child: ChildProcessWithoutNullStreams, { endBy = "SIGKILL", withChildren }: ProgramCommand): void {
-  if (withChildren !== true || child.pid === undefined) {
-    child.kill(endBy);
-    return;
-  }
-  try {
-    process.kill(-child.pid, endBy);
-  } catch {
-    // It has ended in this moment.
-  }
-}
-
-function start({ program, args, env, withChildren, onGone }: ProgramCommand): ChildProcessWithoutNullStreams {
-  let child: ChildProcessWithoutNullStreams;
-  try {
-    const detached = withChildren === true;
-    child = spawn(program, args, { ...(env !== undefined && { env }), shell: false, stdio: "pipe", detached });
-  } catch (error) {
-    onGone?.();
-    throw cannotStart(error);
-  }
-  if (onGone !== undefined) {
-    child.once("exit", onGone);
-    child.once("error", () => {
-      if (child.pid === undefined) onGone();
-    });
-  }
-  return child;
-}
-
-function cannotStart(error: unknown): ProgramError {
-  return new ProgramError(`cannot be started: ${messageOf(error)}`, undefined, "", "", error);
-}
-
-/** What a program printed, up to a limit. */
-class Output {
-  readonly #limit: number;
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  /** False when it was too much, and was not kept. */
-  add(chunk: Buffer): boolean {
-    if (this.#bytes + chunk.length > this.#limit) return false;
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    return true;
-  }
-
-  get text(): string {
-    return Buffer.concat(this.#chunks).toString("utf8");
-  }
 }

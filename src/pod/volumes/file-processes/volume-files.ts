@@ -1,7 +1,12 @@
-import { type ChildProcess, execFile, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { fileSystemUsage, foreignMountOf, readFileSystem } from "../../../connections/host/index.ts";
-import { type Clock, FairLimiter, LinkedSignal, unlessAborted } from "../../../ground/base/index.ts";
+import {
+  type Clock,
+  FairLimiter,
+  LinkedSignal,
+  runForResult,
+  startOwnProcess,
+  waitFor,
+} from "../../../ground/base/index.ts";
 import { type MountWork, mountWorkHere } from "../mounting/unmount.ts";
 import type { VolumeUsage } from "../stats/disk-usage.ts";
 import {
@@ -39,6 +44,7 @@ const patienceMs = 5_000;
 // Processes that hang on a dead file system can't be ended before it answers. So many may be left behind.
 const mostStuck = 64;
 const mostStuckPerPod = 8;
+const longestToolAnswer = 64 * 1024;
 
 const entry = new URL(import.meta.url.endsWith(".ts") ? "./file-process.ts" : "./file-process.mjs", import.meta.url);
 
@@ -87,15 +93,15 @@ export class VolumeFiles {
       ) => Promise<OutputOf<Name>>;
       return await work(input, tell, signal);
     }
-    const begin = (alive: () => void): Begun<OutputOf<Name>> => startJob({ name, input }, tell, alive);
-    return await this.#apart({ mountPoint, owner }, begin, signal);
+    const message = { name, input };
+    return await this.#apart({ mountPoint, owner }, (life) => runJob(message, tell, life), signal);
   }
 
   /** How full the file system is that the path lies on. */
   async usage(path: string, owner: string, signal: AbortSignal): Promise<VolumeUsage> {
     const mountPoint = await foreignMountOf(path, this.#ports.rootDir);
     if (mountPoint === undefined) return readFileSystem(path);
-    return await this.#apart({ mountPoint, owner }, () => startStat(path), signal);
+    return await this.#apart({ mountPoint, owner }, (life) => runStat(path, life), signal);
   }
 
   /** Takes off mounts of a pod's. Who waits for a server or a disk that is away is a program, never the agent. */
@@ -103,7 +109,7 @@ export class VolumeFiles {
     const by = async (point: string, here: () => Promise<void>, program: string, args: string[]): Promise<void> => {
       const mountPoint = await foreignMountOf(point, this.#ports.rootDir);
       if (mountPoint === undefined) await here();
-      else await this.#apart({ mountPoint, owner }, () => startProgram(program, [...args, "--", point]), signal);
+      else await this.#apart({ mountPoint, owner }, (life) => runTool(program, [...args, "--", point], life), signal);
     };
     return {
       // Without a look at what is mounted there, nor the file system's own helper, which would ask the server first.
@@ -114,7 +120,7 @@ export class VolumeFiles {
 
   async #apart<Result>(
     where: Stuck,
-    begin: (alive: () => void) => Begun<Result>,
+    begin: (life: ProcessLife) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result> {
     this.#refuseIfStuck(where);
@@ -123,7 +129,7 @@ export class VolumeFiles {
 
   async #watch<Result>(
     where: Stuck,
-    begin: (alive: () => void) => Begun<Result>,
+    begin: (life: ProcessLife) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result> {
     this.#refuseIfStuck(where);
@@ -132,27 +138,22 @@ export class VolumeFiles {
     const late = (): void =>
       patience.abort(new SilentFileSystemError(where.mountPoint, `nothing for ${silenceMs / 1_000} s`));
     let timer = clock.after(silenceMs, late);
-    const { child, answer } = begin(() => {
+    const alive = (): void => {
       timer.cancel();
       timer = clock.after(silenceMs, late);
-    });
+    };
+    let isGone = false;
+    const gone = (): void => {
+      isGone = true;
+      this.#stuck.delete(where);
+    };
     try {
-      return await unlessAborted(answer, patience.signal);
+      return await begin({ alive, gone, signal: patience.signal });
     } finally {
       timer.cancel();
-      if (patience.signal.aborted) this.#abandon(where, child);
+      // Killed, it ends when its file system lets it.
+      if (patience.signal.aborted && !isGone) this.#stuck.add(where);
     }
-  }
-
-  #abandon(where: Stuck, child: ChildProcess): void {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    this.#stuck.add(where);
-    child.once("exit", () => this.#stuck.delete(where));
-    child.kill("SIGKILL");
-    // We may end before it does; what it could still tell must not keep us, either.
-    child.unref();
-    child.channel?.unref();
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   }
 
   #refuseIfStuck({ mountPoint, owner }: Stuck): void {
@@ -175,64 +176,62 @@ export class VolumeFiles {
   }
 }
 
-interface Begun<Result> {
-  readonly child: ChildProcess;
-  readonly answer: Promise<Result>;
+/** A process that may hang. */
+interface ProcessLife {
+  /** To be called at each sign of life. */
+  readonly alive: () => void;
+  /** To be called when the process has really ended, or could not be started. */
+  readonly gone: () => void;
+  /** It is given up. */
+  readonly signal: AbortSignal;
 }
 
-function startJob<Result>(message: JobMessage, tell: (news: JobNews) => void, alive: () => void): Begun<Result> {
-  const child = fork(fileURLToPath(entry), { serialization: "advanced", stdio: ["ignore", "ignore", "ignore", "ipc"] });
-  const answer = new Promise<Result>((resolve, reject) => {
-    child.on("message", (said: JobAnswer) => {
+async function runJob<Result>(
+  input: JobMessage,
+  tell: (news: JobNews) => void,
+  { alive, gone, signal }: ProcessLife,
+): Promise<Result> {
+  return await waitFor<Result>(signal, (done, fail) => {
+    const message = (said: JobAnswer): void => {
       alive();
       if ("news" in said) tell(said.news);
-      else if ("result" in said) resolve(said.result as Result);
+      else if ("result" in said) done(said.result as Result);
       else {
         const { name, message: text, code } = said.failure;
-        reject(Object.assign(new Error(text), { name, ...(code !== undefined && { code }) }));
+        fail(Object.assign(new Error(text), { name, ...(code !== undefined && { code }) }));
       }
-    });
-    child.once("error", reject);
-    child.once("exit", (code, killedBy) =>
-      reject(
-        new Error(`the process for work on files ended with ${killedBy ?? `code ${code}`} before it had an answer`),
-      ),
+    };
+    const ended = (how: string): void =>
+      fail(new Error(`the process for work on files ended with ${how} before it had an answer`));
+    const child = startOwnProcess(
+      entry,
+      { input },
+      { message: (said) => message(said as JobAnswer), result: ended, notStarted: fail, failure: fail, gone },
     );
-    // One that could not be started has nobody to be told, and its error is on its way.
-    if (child.pid === undefined) return;
-    child.send(message, (error) => {
-      if (error !== null) reject(error);
-    });
-  });
-  return { child, answer };
-}
-
-function startProgram(program: string, args: readonly string[]): Begun<void> {
-  let settle: (error: Error | null, said: string) => void = () => {};
-  const answer = new Promise<void>((resolve, reject) => {
-    settle = (error, said) => {
-      if (error === null) resolve();
-      else reject(new Error(`${program} ${args.join(" ")}: ${said.trim() || error.message}`, { cause: error }));
+    return () => {
+      // It ends by itself when it has answered.
+      if (signal.aborted) child.end();
     };
   });
-  const child = execFile(program, args, (error, _stdout, stderr) => settle(error, stderr));
-  return { child, answer };
+}
+
+async function runTool(program: string, args: readonly string[], life: ProcessLife): Promise<string> {
+  const { exitCode, killedBy, stdout, stderr } = await runForResult(
+    { program, args, longestAnswer: longestToolAnswer, onGone: life.gone },
+    life.signal,
+  );
+  if (exitCode === 0) return stdout;
+  const how = killedBy === undefined ? `exited with ${exitCode}` : `was ended by ${killedBy}`;
+  throw new Error(`${program} ${args.join(" ")}: ${stderr.trim() || how}`);
 }
 
 /** A small program: this is asked again and again. */
-function startStat(path: string): Begun<VolumeUsage> {
+async function runStat(path: string, life: ProcessLife): Promise<VolumeUsage> {
   const format = "%S %b %f %a %c %d";
-  let settle: (error: Error | null, text: string) => void = () => {};
-  const answer = new Promise<VolumeUsage>((resolve, reject) => {
-    settle = (error, text) => {
-      const figures = text.trim().split(" ").map(Number);
-      if (error !== null) reject(error);
-      else if (figures.length !== 6 || figures.some(Number.isNaN)) reject(new Error(`stat -f answers "${text}"`));
-      else resolve(usageFrom(figures.map(BigInt)));
-    };
-  });
-  const child = execFile("stat", ["-f", "-c", format, "--", path], (error, stdout) => settle(error, stdout));
-  return { child, answer };
+  const text = await runTool("stat", ["-f", "-c", format, "--", path], life);
+  const figures = text.trim().split(" ").map(Number);
+  if (figures.length !== 6 || figures.some(Number.isNaN)) throw new Error(`stat -f answers "${text}"`);
+  return usageFrom(figures.map(BigInt));
 }
 
 function usageFrom([bsize = 0n, blocks = 0n, bfree = 0n, bavail = 0n, files = 0n, ffree = 0n]: bigint[]): VolumeUsage {

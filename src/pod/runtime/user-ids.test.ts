@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { testPod } from "../../../test/support/pods.ts";
+import { withoutDescriptors } from "../../../test/support/without-descriptors.ts";
 import type { PodUid } from "../../ground/model/index.ts";
 import { defaultUserIdPool, UserIds } from "./user-ids.ts";
 
@@ -71,4 +72,19 @@ test("a range that could not be written is not used before it is, so that no lat
 test("a directory of pods that can't be read is not taken for an empty one", async () => {
   await assert.rejects(new UserIds(join(tmpdir(), "x".repeat(300)), defaultUserIdPool()).restore(), /ENAMETOOLONG/);
   assert.deepEqual(await new UserIds(join(tmpdir(), "nodelet-no-pods"), defaultUserIdPool()).restore(), []);
+});
+
+test("ranges that could not be read for want of descriptors are read when there are some again", async (t) => {
+  const podsDir = await mkdtemp(join(tmpdir(), "nodelet-ids-"));
+  t.after(() => rm(podsDir, { recursive: true }));
+  const before = new UserIds(podsDir, defaultUserIdPool());
+  await before.allocate(testPod({}, { uid: "a" }));
+  const ids = new UserIds(podsDir, defaultUserIdPool());
+  {
+    using _ = withoutDescriptors();
+    assert.match((await ids.restore()).join(), /EMFILE/);
+    await assert.rejects(ids.allocate(testPod({}, { uid: "b" })), /EMFILE/);
+  }
+  assert.deepEqual(await ids.allocate(testPod({}, { uid: "b" })), { firstHostId: 131_072, length: 65_536 });
+  assert.deepEqual(await ids.allocate(testPod({}, { uid: "a" })), { firstHostId: 65_536, length: 65_536 });
 });

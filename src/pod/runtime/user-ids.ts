@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ifThere, messageOf, saveFile } from "../../ground/base/index.ts";
+import { aFewAtOnce, ifThere, mapAtMost, messageOf, saveFile } from "../../ground/base/index.ts";
 import type { IdentifiedPod, PodUid } from "../../ground/model/index.ts";
 import type { IdRange } from "./mapping/index.ts";
 
@@ -31,8 +31,8 @@ export class UserIds {
     for (const name of await ifThere(readdir(this.#podsDir), [])) {
       const uid = name as PodUid;
       try {
-        const text = await ifThere(readFile(this.#file(uid), "utf8"));
-        if (text !== undefined) this.#ranges.set(uid, this.#indexIn(text, uid));
+        const index = await this.#onDisk(uid);
+        if (index !== undefined) this.#ranges.set(uid, index);
       } catch (error) {
         this.#unknown.set(uid, messageOf(error));
       }
@@ -42,6 +42,7 @@ export class UserIds {
 
   async allocate(pod: IdentifiedPod): Promise<IdRange> {
     const uid = pod.metadata.uid as PodUid;
+    if (!this.#ranges.has(uid)) await this.#readAgain();
     let index = this.#ranges.get(uid);
     if (index === undefined) {
       index = this.#free();
@@ -59,6 +60,25 @@ export class UserIds {
     this.#ranges.delete(uid);
     this.#unknown.delete(uid);
     this.#unwritten.delete(uid);
+  }
+
+  /** What could not be read while the machine was short of something may be read by now. */
+  async #readAgain(): Promise<void> {
+    await mapAtMost(aFewAtOnce, [...this.#unknown.keys()], async (uid) => {
+      try {
+        const index = await this.#onDisk(uid);
+        // The pod may have gone meanwhile.
+        if (this.#unknown.delete(uid) && index !== undefined) this.#ranges.set(uid, index);
+      } catch {
+        // As before.
+      }
+    });
+  }
+
+  /** Undefined: the pod was given none. */
+  async #onDisk(uid: PodUid): Promise<number | undefined> {
+    const text = await ifThere(readFile(this.#file(uid), "utf8"));
+    return text === undefined ? undefined : this.#indexIn(text, uid);
   }
 
   #free(): number {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { FakeClock, settleFiles } from "../../../test/support/fake-clock.ts";
 import { testPod } from "../../../test/support/pods.ts";
+import { withoutDescriptors } from "../../../test/support/without-descriptors.ts";
 import { savePrivateFile, silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { containerHash, type IdentifiedPod, type PodUid } from "../../ground/model/index.ts";
 import { ApiSource } from "./api-source.ts";
@@ -311,6 +312,23 @@ test("nothing is assumed before the runtime has said what runs", async (t) => {
   await second.clock.advance(60_000);
   assert.deepEqual(second.delivered, []);
   second.started = [runs("runs")];
+  await second.clock.advance(10_000);
+  assert.deepEqual(second.delivered, [{ pods: ["runs"], held: [] }]);
+});
+
+test("a list that can't be read for want of descriptors is read when there are some again", async (t) => {
+  const path = await place(t);
+  {
+    await using first = new World(path);
+    await first.want(pod("runs"));
+  }
+  await using second = new World(path);
+  second.started = [runs("runs")];
+  {
+    using _ = withoutDescriptors();
+    await second.clock.advance(30_000);
+    assert.deepEqual(second.delivered, []);
+  }
   await second.clock.advance(10_000);
   assert.deepEqual(second.delivered, [{ pods: ["runs"], held: [] }]);
 });

@@ -1,14 +1,14 @@
-import { type Clock, isAbort, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
+import { type Clock, isAbort, isShortage, type Logger, messageOf, Pause } from "../../ground/base/index.ts";
 import { type IdentifiedPod, type PodUid, uidOf } from "../../ground/model/index.ts";
 import { isSameWish, type OfflineFile } from "./offline-file.ts";
-import { offlineHolds } from "./offline-rules.ts";
+import { type OfflineList, offlineHolds } from "./offline-rules.ts";
 import type { PodMux } from "./pod-mux.ts";
 import type { SourceChange } from "./source-diff.ts";
 import type { StartedPod } from "./started-pod.ts";
 
 /** How long the API may take to say which pods it wants before the last known ones are looked at. */
 const patienceMs = 10_000;
-/** How often the runtime is asked again what it has, when it could not say. */
+/** How often the runtime is asked again what it has, when it could not say; and the list is read that could not be read. */
 const retryMs = 10_000;
 
 /** What happened to a pod of the API; `object` of a deletion is how it was last. */
@@ -76,11 +76,11 @@ export class ApiSource {
 
   /** Without an answer in time: hands on what was wanted last. */
   async #assume(signal: AbortSignal): Promise<void> {
-    const { clock, log, offline, hasSynced } = this.#ports;
+    const { clock, log, hasSynced } = this.#ports;
     const until = clock.monotonic() + patienceMs;
     while (!hasSynced() && clock.monotonic() < until) await this.#pause.wait(until - clock.monotonic(), signal);
     if (hasSynced()) return;
-    const list = await offline.load();
+    const list = await this.#lastKnown(signal);
     if (list === undefined) return;
     const started = await this.#startedPods(signal);
     if (started === undefined || hasSynced()) return;
@@ -92,6 +92,20 @@ export class ApiSource {
       held: holds.size,
     });
     await this.#ports.wanted.set("api", list.pods, signal, { hold: (uid) => holds.get(uid) });
+  }
+
+  /** Undefined: there is none that is of any use, or the API has answered meanwhile. */
+  async #lastKnown(signal: AbortSignal): Promise<OfflineList | undefined> {
+    while (!this.#ports.hasSynced()) {
+      try {
+        return await this.#ports.offline.load();
+      } catch (error) {
+        if (!isShortage(error)) throw error;
+        this.#ports.log.warn("Cannot read the last known pods now; trying again", { err: messageOf(error) });
+        await this.#pause.wait(retryMs, signal);
+      }
+    }
+    return undefined;
   }
 
   /** Undefined: the API has answered meanwhile. */

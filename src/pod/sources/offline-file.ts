@@ -1,5 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { type Clock, hasCode, type Logger, messageOf, Pause, savePrivateFile } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  hasCode,
+  isShortage,
+  type Logger,
+  messageOf,
+  Pause,
+  savePrivateFile,
+} from "../../ground/base/index.ts";
 import { type IdentifiedPod, isPlainUid, isTerminalPhase, type Pod } from "../../ground/model/index.ts";
 import type { OfflineList } from "./offline-rules.ts";
 
@@ -64,6 +72,7 @@ export class OfflineFile {
     }
   }
 
+  /** Throws while the machine lacks what it takes to read the file: there may be a list all the same. */
   async load(): Promise<OfflineList | undefined> {
     try {
       const parsed: unknown = JSON.parse(await readFile(this.#path, "utf8"));
@@ -72,6 +81,7 @@ export class OfflineFile {
       const { pods, ended, confirmedAt, nodeUid } = parsed as SavedList;
       return { pods: pods.filter(isIdentified), ended, confirmedAtMs: Date.parse(confirmedAt), nodeUid };
     } catch (error) {
+      if (isShortage(error)) throw error;
       if (!hasCode(error, "ENOENT")) {
         this.#ports.log.warn("Ignoring the list of the API's pods on disk", {
           path: this.#path,

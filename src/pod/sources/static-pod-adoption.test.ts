@@ -3,6 +3,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { manifest, SourceEars, temporaryDirectory } from "../../../test/support/pod-source.ts";
+import { withoutDescriptors } from "../../../test/support/without-descriptors.ts";
 import { silentLogger, TaskScope } from "../../ground/base/index.ts";
 import { containerHash, type IdentifiedPod } from "../../ground/model/index.ts";
 import { FileSource } from "./file-source.ts";
@@ -75,6 +76,19 @@ test("an adopted UID outlives the sandbox it came from, and a state file that is
     await damaged.restore();
     assert.equal((await damaged.adopt(pod, 1)).metadata.uid, "own", damage);
   }
+});
+
+test("a UID that can't be read for want of descriptors is no reason to give the pod another", async () => {
+  await using directory = await temporaryDirectory();
+  const path = join(directory.path, "uids.json");
+  await new StaticPodAdoption([started], path, silentLogger).adopt(pod, 1);
+  const later = new StaticPodAdoption([], path, silentLogger);
+  {
+    using _ = withoutDescriptors();
+    await assert.rejects(later.restore(), /EMFILE/);
+  }
+  await later.restore();
+  assert.equal((await later.adopt(pod, Number.POSITIVE_INFINITY)).metadata.uid, "theirs");
 });
 
 test("a manifest is adopted as it is found, and an edit makes it a new pod", async () => {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { deepFreeze, hasCode, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
+import { deepFreeze, hasCode, isShortage, type Logger, messageOf, savePrivateFile } from "../../ground/base/index.ts";
 import { configHashAnnotation, containerHash, type IdentifiedPod } from "../../ground/model/index.ts";
 import type { StartedPod } from "./started-pod.ts";
 
@@ -25,7 +25,10 @@ export class StaticPodAdoption {
     this.#log = log;
   }
 
-  /** What the runtime has and what earlier runs adopted must be known before the first manifest is read. */
+  /**
+   * What the runtime has and what earlier runs adopted must be known before the first manifest is read. Throws while the
+   * machine lacks what it takes to read it: pods would be given other UIDs, and be stopped and started anew.
+   */
   async restore(started = this.#started): Promise<void> {
     this.#started = started;
     try {
@@ -34,6 +37,7 @@ export class StaticPodAdoption {
       this.#adopted = new Map(Object.entries(saved));
     } catch (error) {
       if (hasCode(error, "ENOENT")) return;
+      if (isShortage(error)) throw error;
       this.#log.warn("Cannot read which static pods were taken over from another agent; going on without", {
         path: this.#path,
         reason: messageOf(error),

@@ -40,7 +40,7 @@ test("the newest API that both know is spoken; one that is too old is refused fo
   const paths: string[] = [];
   const answer: RequestListener = ({ url }, response) => {
     paths.push(url ?? "");
-    response.end("{}");
+    response.end('{"DockerRootDir":"/var/lib/docker"}');
   };
   for (const api of ["1.41", "1.99"]) {
     await docker(
@@ -104,7 +104,7 @@ test("containers that docker keeps waiting keep nobody else waiting, however man
   let hung = 0;
   const answer: RequestListener = ({ url = "" }, response) => {
     if (url.includes("/hung")) hung++;
-    else response.end(url.includes("/containers/json") ? "[]" : '{"Id":"good"}');
+    else response.end(url.includes("/containers/json") ? "[]" : '{"Id":"good","Version":"20.10"}');
   };
   await docker(answer, async (socketPath) => {
     const engine = new Engine(settings(socketPath), systemClock);
@@ -141,6 +141,8 @@ test("an answer about nothing is not taken for one that there is nothing", async
         await assert.rejects(engine.listImages(undefined, never), EngineUnavailable);
         await assert.rejects(engine.inspectContainer("x", never), EngineUnavailable);
         await assert.rejects(engine.inspectImage("x", never), EngineUnavailable);
+        await assert.rejects(engine.version(never), EngineUnavailable);
+        await assert.rejects(engine.info(never), EngineUnavailable);
       }
       assert.deepEqual(await engine.listContainers([], never), [], "Docker's way to write an empty list");
     },
@@ -152,7 +154,7 @@ test("a docker that was replaced without ever being away is asked which API it s
   const paths: string[] = [];
   const answer: RequestListener = ({ url = "" }, response) => {
     paths.push(url.replace(/\?.*/, ""));
-    response.end("{}");
+    response.end('{"DockerRootDir":"/var/lib/docker"}');
   };
   await docker(
     answer,

@@ -72,14 +72,16 @@ export class Engine {
   }
 
   async version(signal: AbortSignal): Promise<EngineVersion> {
-    const fields = fieldsOf(
-      await this.#json({ method: "GET", operation: "version", path: "/version", withinMs: versionWithinMs }, signal),
-    );
-    return { version: textIn(fields, "Version"), apiVersion: textIn(fields, "ApiVersion") };
+    const request = { method: "GET", operation: "version", path: "/version", withinMs: versionWithinMs } as const;
+    const fields = fieldsOf(await this.#json(request, signal));
+    const version = textIn(fields, "Version");
+    return told({ version, apiVersion: textIn(fields, "ApiVersion") }, version, request.path);
   }
 
   async info(signal: AbortSignal): Promise<EngineInfo> {
-    return engineInfo(await this.#json({ method: "GET", operation: "info", path: "/info" }, signal));
+    const request = { method: "GET", operation: "info", path: "/info" } as const;
+    const found = engineInfo(await this.#json(request, signal));
+    return told(found, found.rootDir, request.path);
   }
 
   async createContainer(name: string, body: object, signal: AbortSignal): Promise<string> {
@@ -156,7 +158,8 @@ export class Engine {
     const query = hasSizes ? { size: 1 } : {};
     const operation = hasSizes ? "inspect_container_withsize" : "inspect_container";
     const path = `/containers/${encoded(id)}/json`;
-    return told(inspectedContainer(await this.#json({ method: "GET", operation, path, query }, signal)), path);
+    const found = inspectedContainer(await this.#json({ method: "GET", operation, path, query }, signal));
+    return told(found, found.id, path);
   }
 
   /** All containers, running or not, that have every one of these labels (`key` or `key=value`). */
@@ -176,7 +179,8 @@ export class Engine {
 
   async inspectImage(name: string, signal: AbortSignal): Promise<EngineImage> {
     const path = `/images/${encodedName(name)}/json`;
-    return told(engineImage(await this.#json({ method: "GET", operation: "inspect_image", path }, signal)), path);
+    const found = engineImage(await this.#json({ method: "GET", operation: "inspect_image", path }, signal));
+    return told(found, found.id, path);
   }
 
   async removeImage(name: string, signal: AbortSignal): Promise<void> {
@@ -384,9 +388,9 @@ function listed(answer: unknown, path: string): readonly unknown[] {
   return answer;
 }
 
-/** An answer about nothing is not one that there is nothing. */
-function told<Told extends { readonly id: string }>(answer: Told, path: string): Told {
-  if (answer.id === "") throw new EngineUnavailable(`docker answered ${path} without an id`);
+/** An answer about nothing is not one that there is nothing. `sign`: what is in every answer. */
+function told<Told>(answer: Told, sign: string, path: string): Told {
+  if (sign === "") throw new EngineUnavailable(`docker answered ${path} with next to nothing`);
   return answer;
 }
 

@@ -156,11 +156,11 @@ test("a plugin that hangs is ended, with what it has started", async () => {
 test("a plugin that hangs for many pods keeps another pod waiting for a moment, not for their end", async () => {
   const add = `case $CNI_ARGS in *=hung*) sleep 4714;; esac; echo '{"ips":[{"address":"10.0.0.2/24"}]}'`;
   await withPlugin(add, async (cni, directory, clock) => {
-    const leaving = new AbortController();
-    const ids = Array.from({ length: 16 }, (_, index) => `${index}`.padStart(64, "0"));
-    const hung = ids.map((sandboxId) =>
-      cni.setUp({ sandboxId, pod: `hung${sandboxId}`, namespace: "n" }, "/proc/1/ns/net", {}, leaving.signal),
-    );
+    const callers = Array.from({ length: 16 }, () => new AbortController());
+    const hung = callers.map(({ signal }, index) => {
+      const sandboxId = `${index}`.padStart(64, "0");
+      return cni.setUp({ sandboxId, pod: `hung${index}`, namespace: "n" }, "/proc/1/ns/net", {}, signal);
+    });
     const left = Promise.allSettled(hung);
     const calls = async (): Promise<number> =>
       (await readFile(join(directory, "calls"), "utf8").catch(() => "")).split("\n").length - 1;
@@ -168,7 +168,7 @@ test("a plugin that hangs for many pods keeps another pod waiting for a moment, 
     const other = cni.setUp(pod, "/proc/1/ns/net", {}, never);
     await clock.advance(20_000);
     assert.deepEqual(await other, ["10.0.0.2"]);
-    leaving.abort();
+    for (const caller of callers) caller.abort();
     await left;
   });
 });

@@ -33,7 +33,7 @@ test("what pods write stays text", async (t) => {
     await visitor.goTo(`pods/${uid}`);
     await visitor.untilText(markup);
     await visitor.untilText("invoice⟨U+202E⟩fdp.exe");
-    await visitor.untilText("␛[31mred");
+    await visitor.untilText("^[[31mred");
   });
 
   await t.test("logs, with a line of a megabyte", async () => {

@@ -8,7 +8,7 @@ import { dashboardAddress } from "../../src/beside/cli/dashboard-command.ts";
 import { ApiCluster } from "./api-cluster.ts";
 import { startContainerd, type TestContainerd } from "./containerd.ts";
 import { freePort } from "./free-port.ts";
-import { until } from "./until.ts";
+import { patienceMs, until } from "./until.ts";
 
 export const browserPath = process.env["NODELET_BROWSER"] ?? "/usr/bin/chromium-headless-shell";
 const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -55,6 +55,7 @@ export class DashboardLab implements AsyncDisposable {
   /** A browser that is logged in; its complaints are collected. */
   async visitor(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Visitor> {
     const context = await this.browser.newContext({ viewport: { width: 1360, height: 900 }, ...options });
+    context.setDefaultTimeout(patienceMs);
     const page = await context.newPage();
     this.#listen(page, `127.0.0.1:${this.port}`);
     await page.goto(await this.address());
@@ -72,6 +73,7 @@ export class DashboardLab implements AsyncDisposable {
     proxy.unref();
     process.once("exit", () => proxy.kill("SIGKILL"));
     const context = await this.browser.newContext({ viewport: { width: 1360, height: 900 } });
+    context.setDefaultTimeout(patienceMs);
     const page = await context.newPage();
     this.#listen(page, `127.0.0.1:${port}`);
     const address = `http://127.0.0.1:${port}/api/v1/nodes/test-node/proxy/dashboard/`;

@@ -8,10 +8,10 @@ import { madeVisible, parseVisible } from "./page/visible.ts";
 
 for (const [text, shown] of [
   ["plain, with\nlines and\ttabs – and ümläuts 🎉", "plain, with\nlines and\ttabs – and ümläuts 🎉"],
-  ["\u001b[31mred\u001b[0m", "␛[31mred␛[0m"],
+  ["\u001b[31mred\u001b[0m", "^[[31mred^[[0m"],
   ["user\u202egnp.exe", "user⟨U+202E⟩gnp.exe"],
   ["a\u200bb\ufeffc", "a⟨U+200B⟩b⟨U+FEFF⟩c"],
-  ["\u0000\u007f\u0085", "␀␡⟨U+0085⟩"],
+  ["\u0000\u007f\u0085", "^@^?⟨U+0085⟩"],
   ["tag\u{e0041}", "tag⟨U+E0041⟩"],
 ] as const) {
   test(`what deceives is shown: ${JSON.stringify(text)}`, () => {

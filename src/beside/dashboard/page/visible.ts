@@ -6,13 +6,12 @@ const deceiving =
   /[\u0080-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
 
 export function madeVisible(text: string): string {
-  return text.replace(controls, pictureOf).replace(deceiving, codeOf);
+  return text.replace(controls, caretOf).replace(deceiving, codeOf);
 }
 
-/** The pictures that Unicode has for control characters: ␛ for escape. */
-function pictureOf(character: string): string {
-  const code = character.charCodeAt(0);
-  return code === 0x7f ? "␡" : String.fromCharCode(0x2400 + code);
+/** As the commands and terminals write them: ^[ for escape. The pictures of Unicode are in few fonts. */
+function caretOf(character: string): string {
+  return `^${String.fromCharCode(character.charCodeAt(0) ^ 0x40)}`;
 }
 
 function codeOf(character: string): string {

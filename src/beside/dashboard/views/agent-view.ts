@@ -8,10 +8,13 @@ import { callFigures } from "./call-figures.ts";
 
 type AgentPorts = Pick<DashboardPorts, "clock" | "process">;
 
+const minuteMs = 60_000;
+
 /** How the agent itself does. What is a rate is taken between two looks. */
 export class AgentLook {
   readonly #ports: AgentPorts;
   readonly #rates = new Rates();
+  #requests: readonly { readonly at: number; readonly count: number }[] = [];
   #loop: EventLoopUtilization | undefined;
 
   constructor(ports: AgentPorts) {
@@ -32,7 +35,7 @@ export class AgentLook {
       isFailure: (labels) => !/^[123]/.test(labels.get("code") ?? ""),
     });
     const requests = apiCalls.reduce((sum, { count }) => sum + count, 0);
-    const perSecond = this.#rates.of("requests", at, requests);
+    const perMinute = this.#perMinute(at, requests);
     const lag = await this.#lag();
     const counted = new Map<string, number>();
     for (const name of process.resources()) counted.set(name, (counted.get(name) ?? 0) + 1);
@@ -50,7 +53,7 @@ export class AgentLook {
         label: "operation_type",
       }),
       apiCalls,
-      apiRequestsPerMinute: perSecond === undefined ? null : perSecond * 60,
+      apiRequestsPerMinute: figureOf(perMinute),
       watches: process.watches().map(({ name, heardAt, problem }) => ({
         name,
         heardAt: heardAt === undefined ? undefined : clock.now() - clock.monotonic() + heardAt,
@@ -58,6 +61,15 @@ export class AgentLook {
       })),
       log: process.logLines(),
     };
+  }
+
+  /** Over the last minute, or for as long as somebody has looked: a lease every ten seconds is seen in no second. */
+  #perMinute(at: number, count: number): number | undefined {
+    const kept = this.#requests.filter((seen) => at - seen.at <= minuteMs);
+    this.#requests = [...kept, { at, count }];
+    const [first] = kept;
+    if (first === undefined || at === first.at) return undefined;
+    return ((count - first.count) / (at - first.at)) * minuteMs;
   }
 
   /** How late a timer comes now. */

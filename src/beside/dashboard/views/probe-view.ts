@@ -23,7 +23,7 @@ function describeProbe({ exec, httpGet, tcpSocket, grpc }: Probe): string {
       .slice(0, longestCommand)}`;
   if (httpGet !== undefined) {
     const [path] = shownCommand([httpGet.path ?? "/"]);
-    return `GET ${httpGet.scheme ?? "HTTP"} :${httpGet.port}${path}`;
+    return `GET ${path} on port ${httpGet.port}${httpGet.scheme === "HTTPS" ? " by HTTPS" : ""}`;
   }
   if (tcpSocket !== undefined) return `connects to port ${tcpSocket.port}`;
   return grpc === undefined ? "" : `gRPC health on port ${grpc.port}`;

@@ -37,7 +37,7 @@ export function AgentPage() {
               [
                 "Handles",
                 Object.entries(handles)
-                  .map(([name, amount]) => `${amount} ${name}`)
+                  .map(([name, amount]) => `${amount}\u00a0${name}`)
                   .join(", "),
               ],
             ]}

@@ -84,24 +84,24 @@ const settingColumns: readonly Column<SettingView>[] = [
   {
     name: "Value",
     cell: ({ value, isSet }) => <code class={isSet ? "own" : ""}>{value === "" ? "–" : value}</code>,
-    class: "wrap",
+    class: "wrap slim",
   },
   {
     name: "Default",
     cell: ({ default: usual }) => <code class="muted">{usual === "" ? "–" : usual}</code>,
-    class: "wrap",
+    class: "wrap slim",
   },
   {
     name: "From",
     cell: ({ origin }) => origin,
     by: ({ isSet, origin }) => `${isSet ? 0 : 1} ${origin}`,
-    class: "wrap",
+    class: "wrap slim",
   },
   {
     name: "Effect",
     cell: ({ effect }) => (effects[effect] === "" ? "" : <Mark tone="busy">{effects[effect]}</Mark>),
     by: ({ effect }) => effect,
-    class: "wrap",
+    class: "wrap slim",
   },
 ];
 

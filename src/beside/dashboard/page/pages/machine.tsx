@@ -112,12 +112,10 @@ function columnsFor(choose: (path: string) => void): readonly Column<CgroupView>
       name: "Memory",
       cell: ({ memory, memoryLimit }) => (
         <>
-          {inBytes(memory)}{" "}
-          <Meter
-            value={memory ?? 0}
-            limit={memoryLimit ?? undefined}
-            text={`${inBytes(memory)} of ${inBytes(memoryLimit)}`}
-          />
+          {memory !== null && memoryLimit !== null && (
+            <Meter value={memory} limit={memoryLimit} text={`${inBytes(memory)} of ${inBytes(memoryLimit)}`} />
+          )}{" "}
+          {inBytes(memory)}
         </>
       ),
       align: "right",

@@ -11,6 +11,12 @@ import { store, useNow, useStore } from "../store.ts";
 import { madeVisible } from "../visible.ts";
 import { conditionColumns } from "./node.tsx";
 
+const sources = {
+  api: "from the API server",
+  manifest: "from a manifest",
+  mirror: "from a manifest, as the API server knows it",
+} as const;
+
 export function PodPage({ uid }: { readonly uid: string }) {
   useStore();
   const { view, problem } = usePod(uid);
@@ -22,7 +28,7 @@ export function PodPage({ uid }: { readonly uid: string }) {
       <p class="sub">
         <Mark tone={row.tone}>{row.status}</Mark>
         <span>namespace {row.namespace}</span>
-        <span>{row.from === "api" ? "from the API server" : `from a manifest (${row.from})`}</span>
+        <span>{sources[row.from]}</span>
         <span>{view.qos}</span>
         {row.ip !== "" && <span>{row.ip}</span>}
         <span>

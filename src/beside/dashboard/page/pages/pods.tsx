@@ -108,7 +108,7 @@ const podColumns: readonly Column<PodRow>[] = [
     cell: (row) => <Usage row={row} of="memory" />,
     align: "right",
   },
-  { name: "Waiting for", by: ({ wait }) => wait?.reason ?? "", cell: (row) => <WaitingFor row={row} />, class: "clip" },
+  { name: "Waiting for", by: ({ wait }) => wait?.reason ?? "", cell: (row) => <WaitingFor row={row} />, class: "rest" },
   { name: "IP", by: ({ ip }) => ip, cell: ({ ip }) => ip },
   {
     name: "Age",
@@ -121,15 +121,12 @@ const podColumns: readonly Column<PodRow>[] = [
 function Usage({ row, of }: { readonly row: PodRow; readonly of: "cpu" | "memory" }) {
   const [cpu, memory] = usageOf(row);
   const [value, limit, text] = of === "cpu" ? [cpu, row.cpuLimit, cores] : [memory, row.memoryLimit, inBytes];
-  if (value === null)
-    return (
-      <span class="muted">
-        – <Meter value={0} limit={undefined} text="" />
-      </span>
-    );
+  if (value === null) return <span class="muted">–</span>;
+  if (limit === undefined) return <>{text(value)}</>;
+  // Before the figure, so that those of a column stand below each other.
   return (
     <>
-      {text(value)} <Meter value={value} limit={limit} text={`${text(value)} of ${text(limit)}`} />
+      <Meter value={value} limit={limit} text={`${text(value)} of ${text(limit)}`} /> {text(value)}
     </>
   );
 }
@@ -138,13 +135,15 @@ function WaitingFor({ row }: { readonly row: PodRow }) {
   const { wait, doing, endsBy } = row;
   const pulled = store.sample?.pulls[row.uid];
   if (wait !== undefined) {
+    // Beside the state, which says it already, there is no room to say it again.
+    const said = wait.reason === row.status && wait.nextTryAt !== undefined ? "" : wait.reason;
     return (
       <span title={wait.message}>
-        {wait.reason}
+        {said}
         {pulled !== undefined && <Far pulled={pulled} />}
         {wait.nextTryAt !== undefined && (
           <span class="muted">
-            , next try <Until at={wait.nextTryAt} />
+            {said !== "" && ", "}next try <Until at={wait.nextTryAt} />
           </span>
         )}
       </span>

@@ -37,18 +37,16 @@ export function Bar(props: {
   );
 }
 
-/** A small bar in the cell of a table: how much of its limit something uses. Without a limit it is only its room. */
+/** A small bar in the cell of a table: how much of its limit something uses. */
 export function Meter({
   value,
   limit,
   text,
 }: {
   readonly value: number;
-  readonly limit: number | undefined;
+  readonly limit: number;
   readonly text: string;
 }) {
-  // So that the figures of a column stand below each other.
-  if (limit === undefined) return <span class="meter-room" />;
   const share = limit === 0 ? 0 : Math.min(100, (value / limit) * 100);
   return (
     <span class="meter" title={text}>

@@ -1,17 +1,27 @@
-import type { EvictionSignal, EvictionThreshold } from "../../src/ground/config/index.ts";
+import {
+  type EvictionAmount,
+  type EvictionSignal,
+  type EvictionThreshold,
+  parseEvictionThreshold,
+} from "../../src/ground/config/index.ts";
 import { parseQuantity } from "../../src/ground/model/index.ts";
 import type { Observation, Observations } from "../../src/node/eviction/plan/signals.ts";
 import { type DiskUse, nothingHeld } from "../../src/node/eviction/plan/usage.ts";
 import { testContainer, testPod } from "./pods.ts";
 
 export const Mi = 2 ** 20;
+function amountOf(text: string): EvictionAmount {
+  const amount = parseEvictionThreshold(text);
+  if (amount === "off") throw new Error(`${text} is no threshold`);
+  return amount;
+}
 export const threshold = (
   signal: EvictionSignal,
   amount: string,
   more: Partial<EvictionThreshold> = {},
 ): EvictionThreshold => ({
   signal,
-  amount: amount.endsWith("%") ? { fraction: Number(amount.slice(0, -1)) / 100 } : { quantity: parseQuantity(amount) },
+  amount: amountOf(amount),
   format: amount.endsWith("i") ? "binary" : "decimal",
   graceMs: 0,
   minReclaim: undefined,

@@ -120,8 +120,7 @@ function evictionReserve({ hardEviction }: CapacitySettings, capacity: ResourceA
     if (threshold === undefined) return;
     if ("quantity" in threshold) reserve.set(resource, threshold.quantity);
     else {
-      // Upstream keeps percentages in 32 bits, and its allocatable is compared to the byte.
-      const share = Number(wholeUnits(capacity.get(resource) ?? 0n)) * Math.fround(threshold.fraction);
+      const share = Number(wholeUnits(capacity.get(resource) ?? 0n)) * threshold.fraction;
       reserve.set(resource, BigInt(Math.trunc(share)) * nanosPerUnit);
     }
   };

@@ -6,7 +6,10 @@ import { nodeSettingsOf } from "./settings.ts";
 
 test("the settings of a configuration file with defaults", async () => {
   const settings = nodeSettingsOf(configOf(await loadFile("", ["--hostname-override=Node-1"])));
-  assert.deepEqual(settings.hardEviction, { memory: { quantity: parseQuantity("100Mi") }, nodefs: { fraction: 0.1 } });
+  assert.deepEqual(settings.hardEviction, {
+    memory: { quantity: parseQuantity("100Mi") },
+    nodefs: { fraction: Math.fround(0.1) },
+  });
   const { nodeName, register, port, updateEveryMs, reportEveryMs, leaseSeconds, maxPods, externalCloud } = settings;
   assert.deepEqual(
     { nodeName, register, port, updateEveryMs, reportEveryMs, leaseSeconds, maxPods, externalCloud },

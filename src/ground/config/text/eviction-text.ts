@@ -43,7 +43,8 @@ export function parseMinimumReclaim(text: string): EvictionAmount {
 }
 
 function parseEvictionAmount(text: string): EvictionAmount {
-  if (text.endsWith("%")) return { fraction: parseDecimal(text.replace(/%+$/, "")) / 100 };
+  // The kubelet keeps percentages in 32 bits, and what comes of them is compared to the byte.
+  if (text.endsWith("%")) return { fraction: Math.fround(Math.fround(parseDecimal(text.replace(/%+$/, ""))) / 100) };
   const quantity = tryParseQuantity(text);
   if (quantity === undefined)
     throw new TextError("it is neither a quantity such as 100Mi nor a percentage such as 10%");

@@ -56,7 +56,7 @@ test("words: a pod that asks as a whole is named as a whole", () => {
 });
 
 test("words: a share is shown as an amount, and files and processes name no container", () => {
-  assert.equal(wantedText(threshold("nodefs.available", "10%"), { available: 1, capacity: 1000 * Mi }), "100Mi");
+  assert.equal(wantedText(threshold("nodefs.available", "10%"), { available: 1, capacity: 1024 * Mi }), "107374184");
   const pids = threshold("pid.available", "1k");
   const { message } = spent({ tasks: 5, containers: [{ name: "main", memoryBytes: 5 }] }, testPod(), pids, 12);
   assert.equal(message, "The node was low on resource: pids. Threshold quantity: 1k, available: 12. ");

@@ -139,9 +139,9 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
   }
   // Whoever takes all there is may not be the one that was chosen.
   if (mine.length > 0 && !isLosing) return hastened(mine, threshold, isPressing, situation) ?? wait;
+  if (isOutdated(observed, pastSteps)) return wait;
   const reclaim = means.length > 0 ? reclaimBefore(means, threshold, situation) : undefined;
   if (reclaim !== undefined) return reclaim;
-  if (isOutdated(observed, pastSteps)) return wait;
   if (isAboutDisk(threshold) && now < (pastSteps.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs)
     return wait;
   // What got less before a victim that is gone was chosen may have been its doing.

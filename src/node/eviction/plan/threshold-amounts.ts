@@ -1,5 +1,5 @@
 import type { EvictionAmount, EvictionSignal, EvictionThreshold } from "../../../ground/config/index.ts";
-import { amountText, type DiskLayout, type Observation, signalFacts } from "./signals.ts";
+import { amountText, type DiskLayout, type Observation } from "./signals.ts";
 
 const nanosPerUnit = 1_000_000_000n;
 
@@ -20,10 +20,10 @@ export function amountToReach(threshold: EvictionThreshold, observed: Observatio
   return wantedAmount(threshold, observed) + more;
 }
 
-/** As the messages of evictions show it. */
+/** As the messages of evictions show it: shares as the kubelet does, those of files and processes too. */
 export function wantedText(threshold: EvictionThreshold, observed: Observation): string {
-  const { amount, format, signal } = threshold;
-  return amountText(wantedAmount(threshold, observed), "quantity" in amount ? format : signalFacts[signal].format);
+  const { amount, format } = threshold;
+  return amountText(wantedAmount(threshold, observed), "quantity" in amount ? format : "binary");
 }
 
 function unitsOf(amount: EvictionAmount, capacity: number): number {

@@ -196,6 +196,7 @@ test("a disk that does not answer any more: nobody goes for what was seen before
     world.evicted.map(({ name }) => name),
     ["with-50000"],
   );
+  assert.equal(world.events.length, 2, "nothing is removed for it again either");
 });
 
 test("somebody who eats all there is gets no time: what was polite becomes sudden", async () => {

@@ -72,7 +72,9 @@ describe("allocatable", () => {
     },
     {
       name: "less the hard eviction thresholds",
-      settings: { hardEviction: { memory: { quantity: parseQuantity("100Mi") }, nodefs: { fraction: 0.1 } } },
+      settings: {
+        hardEviction: { memory: { quantity: parseQuantity("100Mi") }, nodefs: { fraction: Math.fround(0.1) } },
+      },
       total: plain,
       expected: { ...plain, memory: "16290844Ki", "ephemeral-storage": "89999999851" },
     },

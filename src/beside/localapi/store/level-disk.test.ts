@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
@@ -25,7 +25,7 @@ describe("objects on disk", () => {
   });
   afterEach(async () => await rm(directory, { recursive: true }));
 
-  test("what was stored is there again, what was deleted is not, and revisions go on", async () => {
+  test("what was stored is there again, what was deleted is not, and revisions only grow", async () => {
     const first = await LevelDisk.open(directory);
     const store = new Store({ ...first, keptChanges: 10, onListenerError: assert.fail });
     store.put("things", thing("kept", "1"));
@@ -38,14 +38,59 @@ describe("objects on disk", () => {
 
     const second = await LevelDisk.open(directory);
     const again = new Store({ ...second, keptChanges: 10, onListenerError: assert.fail });
-    assert.equal(again.published.revision, revision);
+    assert.ok(again.published.revision >= revision);
     assert.deepEqual(
       again.list("things").map(({ metadata, value }) => [metadata.name, value]),
       [["kept", "2"]],
     );
     assert.equal(again.published.changesAfter(revision - 1, "things"), undefined);
-    assert.deepEqual(again.published.changesAfter(revision, "things"), []);
+    assert.deepEqual(again.published.changesAfter(again.published.revision, "things"), []);
     await second.disk.close();
+  });
+
+  test("who knows what came after an older copy of the directory is not told that it goes on from there", async () => {
+    const live = join(directory, "live");
+    const copy = join(directory, "copy");
+    const inALife = async (act: (store: Store) => void): Promise<Store> => {
+      const opened = await LevelDisk.open(live);
+      const store = new Store({ ...opened, keptChanges: 100, onListenerError: assert.fail });
+      act(store);
+      await store.flushed();
+      await opened.disk.close();
+      return store;
+    };
+    await inALife((store) => void store.put("things", thing("old", "1")));
+    await cp(live, copy, { recursive: true });
+    const lost = await inALife((store) => {
+      store.delete("things", "old");
+      store.put("things", thing("new", "1"));
+    });
+    const known = lost.published.revision;
+    await rm(live, { recursive: true });
+    await cp(copy, live, { recursive: true });
+    const restored = await inALife((store) => {
+      for (const value of ["1", "2", "3", "4", "5"]) store.put("things", thing("other", value));
+    });
+    // Or a client would never hear that "new" is gone and "old" is back.
+    assert.equal(restored.published.changesAfter(known, "things"), undefined);
+  });
+
+  test("a disk that fails before anything was written to it goes on where it is", async () => {
+    const level = new FickleLevel();
+    level.kept.set("revision", "7");
+    const disk = new LevelDisk(level, { found: 7, from: 1_000 });
+    const state = { revision: 1_000, objects: [] };
+    const store = new Store({ disk, state, keptChanges: 10, onListenerError: assert.fail });
+    level.trouble = "fails";
+    store.put("things", thing("a", "1"));
+    await assert.rejects(store.flushed());
+    level.trouble = "none";
+    const [clock, scope] = [new FakeClock(), new TaskScope()];
+    scope.spawn("mend", async (signal) => await disk.keepWritable(clock, signal));
+    await clock.advance(5_000);
+    assert.equal(store.put("things", thing("a", "2")).metadata.resourceVersion, "1001");
+    await store.flushed();
+    await scope.stop();
   });
 
   test("two servers can't share a directory", async () => {

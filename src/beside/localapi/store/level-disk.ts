@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { type Clock, explain } from "../../../ground/base/index.ts";
@@ -19,12 +20,23 @@ interface Batch {
   revision: number;
 }
 
+/** The revision that the disk told at the start, and the one from which this life of the server goes on. */
+interface Beginning {
+  readonly found: number;
+  readonly from: number;
+}
+
 type Operation = { type: "put"; key: string; value: string } | { type: "del"; key: string };
 
 const revisionKey = "revision";
 const objectPrefix = "object ";
+/** Clients take "0" for "any version will do". */
+const firstRevision = 1;
 /** A full disk is seldom emptied sooner. */
 const mendEveryMs = 5_000;
+/** More changes than any life of the server brings between two copies of its directory; numbers last for millions of lives. */
+const shortestLeap = 2 ** 20;
+const longestLeap = 2 ** 30;
 
 /**
  * Objects in LevelDB. All are read at the start and never again; writes that come while one is under way go to the
@@ -39,9 +51,11 @@ export class LevelDisk implements Disk {
   #lastWrite: Promise<void> = Promise.resolve();
   #isBroken = false;
   readonly #breaks = new EventTarget();
+  readonly #begin: Beginning;
 
-  constructor(level: Level) {
+  constructor(level: Level, begin: Beginning = { found: firstRevision, from: firstRevision }) {
     this.#level = level;
+    this.#begin = begin;
   }
 
   static async open(directory: string): Promise<{ readonly disk: LevelDisk; readonly state: StoredState }> {
@@ -56,7 +70,11 @@ export class LevelDisk implements Disk {
         cause: error,
       });
     }
-    return { disk: new LevelDisk(level), state: await readState(level) };
+    const { revision: found, objects } = await readState(level);
+    // The directory may be an older copy: its clients know revisions that came after it, and would take other changes of
+    // the same numbers for those. No life of the server uses a number that another one may have used.
+    const revision = found + randomInt(shortestLeap, longestLeap);
+    return { disk: new LevelDisk(level, { found, from: revision }), state: { revision, objects } };
   }
 
   attach(owner: DiskOwner): void {
@@ -121,9 +139,10 @@ export class LevelDisk implements Disk {
     try {
       await this.#level.close();
       await this.#level.open();
-      const value = (await this.#level.get(revisionKey)) ?? "1";
-      await this.#level.batch([{ type: "put", key: revisionKey, value }], { sync: true });
-      return Number(value);
+      const revision = Number((await this.#level.get(revisionKey)) ?? firstRevision);
+      await this.#level.batch([{ type: "put", key: revisionKey, value: String(revision) }], { sync: true });
+      // Where nothing has been written yet, the disk still tells of the life before.
+      return revision === this.#begin.found ? this.#begin.from : revision;
     } catch {
       return undefined;
     }
@@ -132,7 +151,7 @@ export class LevelDisk implements Disk {
 
 async function readState(level: Level): Promise<StoredState> {
   const objects: { resource: string; object: ApiObject }[] = [];
-  let revision = 1;
+  let revision = firstRevision;
   for await (const [key, value] of level.iterator()) {
     if (key === revisionKey) revision = Number(value);
     else if (key.startsWith(objectPrefix)) {

@@ -16,21 +16,36 @@ export type SpdyFrame =
 
 /** Finds the frames in what comes from a connection, however it was cut on its way. */
 export class FrameCutter {
-  #buffer: Buffer = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  #size = 0;
+  /** Nothing can be cut off before this many bytes are here: looking earlier would copy a slow frame again and again. */
+  #needed = headBytes;
 
   /** Throws where the next frame is longer than anybody sends. */
   push(chunk: Buffer): readonly SpdyFrame[] {
-    this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < this.#needed) return [];
+    let all = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#size);
     const frames: SpdyFrame[] = [];
-    while (this.#buffer.length >= headBytes) {
-      const length = this.#buffer.readUInt32BE(4) & 0xff_ffff;
-      if (length > longestFrame) throw new Error("a frame of SPDY is too long");
-      if (this.#buffer.length < headBytes + length) break;
-      frames.push(frameIn(this.#buffer.subarray(0, headBytes + length)));
-      this.#buffer = this.#buffer.subarray(headBytes + length);
+    for (;;) {
+      this.#needed = frameLength(all);
+      if (all.length < this.#needed) break;
+      frames.push(frameIn(all.subarray(0, this.#needed)));
+      all = all.subarray(this.#needed);
     }
+    this.#chunks = [all];
+    this.#size = all.length;
     return frames;
   }
+}
+
+/** How many bytes the frame takes that begins here, as far as that can be told. */
+function frameLength(bytes: Buffer): number {
+  if (bytes.length < headBytes) return headBytes;
+  const length = bytes.readUInt32BE(4) & 0xff_ffff;
+  if (length > longestFrame) throw new Error("a frame of SPDY is too long");
+  return headBytes + length;
 }
 
 function frameIn(bytes: Buffer): SpdyFrame {

@@ -36,6 +36,21 @@ test("frames are found however they were cut on their way", () => {
   );
 });
 
+test("a frame that comes byte by byte costs as much for each byte as a short one", () => {
+  const msPerByte = (length: number): number => {
+    const cutter = new FrameCutter();
+    const bytes = dataFrame(1, Buffer.alloc(length), 0);
+    let frames = 0;
+    const began = performance.now();
+    for (let at = 0; at < bytes.length; at++) frames += cutter.push(bytes.subarray(at, at + 1)).length;
+    assert.equal(frames, 1);
+    return (performance.now() - began) / bytes.length;
+  };
+  const short = Math.min(...[1, 2, 3].map(() => msPerByte(16 * 1024)));
+  const long = Math.min(...[1, 2, 3].map(() => msPerByte(256 * 1024)));
+  assert.ok(long < 6 * short, `${long / short} times as much`);
+});
+
 /** Both ends of a connection on this machine. */
 async function connected(work: (client: Socket, server: Socket) => Promise<void>): Promise<void> {
   const listener = createServer();

@@ -1,6 +1,13 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
-import { type Clock, hasCode, type Logger, messageOf, untilAborted } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  hasCode,
+  type Logger,
+  messageOf,
+  outliveFailedAccepts,
+  untilAborted,
+} from "../../ground/base/index.ts";
 import { type HostPort, hostPortText } from "../../ground/config/index.ts";
 import type { Dashboard, Door } from "./dashboard.ts";
 import { Sessions } from "./door/sessions.ts";
@@ -53,6 +60,7 @@ export class DashboardListener {
         this.#server.listen(this.#where, () => resolve());
       });
       this.#server.removeAllListeners("error");
+      outliveFailedAccepts(this.#server);
     } catch (error) {
       const why = hasCode(error, "EADDRINUSE") ? "another program has the port" : messageOf(error);
       log.warn("There is no dashboard", { address, why });
@@ -66,8 +74,6 @@ export class DashboardListener {
 
   /** Serves until aborted, then lets all viewers go. */
   async serve(signal: AbortSignal): Promise<void> {
-    // That one connection could not be accepted is no reason to accept no others.
-    this.#server.on("error", (error) => this.#ports.log.debug(1, "A viewer could not connect", { error }));
     while (!signal.aborted && !this.#sessions.hasToken) {
       await this.#ports.clock.sleep(tokenEveryMs, signal).catch(() => {});
       if (!signal.aborted) await this.#writeToken();

@@ -8,6 +8,7 @@ export { cutBytes, cutText } from "./cut-text.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { formatDuration, millisOf, parseDuration, readDuration } from "./duration.ts";
 export { codeOf, explain, hasCode, isAbort, isMissing, isShortage, messageOf } from "./errors.ts";
+export { outliveFailedAccepts } from "./failed-accepts.ts";
 export { FairLimiter } from "./fair-limiter.ts";
 export { FieldReader } from "./field-reader.ts";
 export { goJson } from "./go-json.ts";

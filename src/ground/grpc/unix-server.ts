@@ -9,7 +9,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { cutText, grpcNumberOf, messageOf } from "../base/index.ts";
+import { cutText, grpcNumberOf, messageOf, outliveFailedAccepts } from "../base/index.ts";
 import { GrpcError } from "./grpc-error.ts";
 import type { MethodDefinition } from "./unix-channel.ts";
 
@@ -84,9 +84,7 @@ export async function serveUnix(
   await rm(unfinished, { force: true });
   listener.listen(unfinished);
   await once(listener, "listening");
-  // That one connection could not be accepted, for want of descriptors or memory, is that client's loss alone; an error
-  // that nobody hears would end the agent.
-  listener.on("error", () => {});
+  outliveFailedAccepts(listener);
   await rename(unfinished, socketPath);
   return {
     async [Symbol.asyncDispose]() {

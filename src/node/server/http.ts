@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import { createServer } from "node:http";
 import type { ListenOptions } from "node:net";
 import type { Writable } from "node:stream";
-import { untilAborted } from "../../ground/base/index.ts";
+import { outliveFailedAccepts, untilAborted } from "../../ground/base/index.ts";
 
 /** Answers one request; what it throws becomes a 500. */
 export type Handler = (request: IncomingMessage, url: URL, response: ServerResponse) => void | Promise<void>;
@@ -64,6 +64,7 @@ export async function listen(server: Server, where: ListenOptions): Promise<void
     server.once("error", reject);
     server.listen(where, () => {
       server.off("error", reject);
+      outliveFailedAccepts(server);
       resolve();
     });
   });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { messageOf, TaskScope } from "../../../ground/base/index.ts";
+import { messageOf, outliveFailedAccepts, TaskScope } from "../../../ground/base/index.ts";
 import type { ShimContext } from "../service/context.ts";
 import { forwardPorts, portForwardProtocol } from "./port-forward.ts";
 import { runAttach, runExec } from "./run-command.ts";
@@ -48,6 +48,7 @@ export class StreamServer implements AsyncDisposable {
     const host = address.slice(0, colon).replace(/^\[(.*)\]$/, "$1");
     this.#server.listen(Number(address.slice(colon + 1)), host);
     await once(this.#server, "listening");
+    outliveFailedAccepts(this.#server);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

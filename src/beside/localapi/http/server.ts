@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { type Logger, messageOf } from "../../../ground/base/index.ts";
+import { type Logger, messageOf, outliveFailedAccepts } from "../../../ground/base/index.ts";
 import type { ShownCredentials } from "../auth/authenticate.ts";
 import type { KeyPair } from "../auth/certificates.ts";
 import { refuse, spliceToTarget } from "../proxy/splice.ts";
@@ -69,6 +69,7 @@ export class ApiHttpServer {
       this.#server.once("error", reject);
       this.#server.listen(port, host, () => {
         this.#server.off("error", reject);
+        outliveFailedAccepts(this.#server);
         resolve();
       });
     });

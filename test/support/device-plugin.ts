@@ -192,7 +192,7 @@ export class TestDevicePlugin {
       if (name !== "options" && this.#behave === "hang") return;
       if (name !== "options" && this.#behave === "refuse") callback({ code: 13, details: "no power" });
       else if (name !== "options" && this.#behave === "rubbish") callback(null, Buffer.from([0x0a, 0x7f, 0x01]));
-      else if (name !== "options" && this.#behave === "endlessly") callback(null, Buffer.alloc(8 * 1024 * 1024, 0x20));
+      else if (name !== "options" && this.#behave === "endlessly") callback(null, Buffer.alloc(100 * 1024, 0x20));
       else callback(null, Buffer.from(codec.encode(answer(request)).finish()));
     };
   }

@@ -22,9 +22,10 @@ export interface PreferenceQuery {
   readonly count: number;
 }
 
-// As much as the kubelet takes; what a container gets is a few paths and variables.
+/** As much as the kubelet takes. */
 const listBytes = 4 * 1024 * 1024;
-const grantBytes = 1024 * 1024;
+/** A few paths and variables. All that containers of this node were given is written again with every change of it. */
+const grantBytes = 64 * 1024;
 const smallBytes = 64 * 1024;
 /** More would be rubbish, and cost every other pod of the node. */
 const mostDevices = 100_000;

@@ -25,7 +25,7 @@ export {
   podUidOfCgroup,
   qosCgroup,
 } from "./cgroup-names.ts";
-export { containerHash, fnv1a32 } from "./container-hash.ts";
+export { containerHash, fnv1a32, numbersOf } from "./container-hash.ts";
 export {
   minShares,
   quotaOfMilliCpu,

@@ -40,9 +40,13 @@ test("what is written is read again, and what its plugin has not answered for is
   assert.deepEqual(again?.response, grant.response);
 });
 
-test("a file in which anything was changed is refused", () => {
+test("a file in which anything was changed is not whole, and one that can't be read is refused", () => {
   const text = encodeDeviceFile(nobody, new Map([[gpu, ["a"]]]));
-  for (const broken of [text.replace('"a"', '"b"'), text.slice(0, -4), "", "[]", text.replace("null", "[]")]) {
+  assert.equal(decodeDeviceFile(text).isWhole, true);
+  for (const changed of [text.replace('"a"', '"b"'), text.replace("null", "[]"), text.replace(/\d+\}$/, "1}")]) {
+    assert.equal(decodeDeviceFile(changed).isWhole, false, changed);
+  }
+  for (const broken of [text.slice(0, -4), "", "[]", text.replace('["a"]', '"a"')]) {
     assert.throws(() => decodeDeviceFile(broken), broken);
   }
 });

@@ -1,5 +1,5 @@
 import { ContainerAllocateResponse } from "../../../connections/plugins/index.ts";
-import type { PodUid } from "../../../ground/model/index.ts";
+import { numbersOf, type PodUid } from "../../../ground/model/index.ts";
 import {
   asCheckpointObject,
   type CheckpointObject,
@@ -18,6 +18,8 @@ export interface DeviceFile {
   readonly state: DeviceState;
   /** Resources that plugins offered. */
   readonly resources: readonly string[];
+  /** False: its checksum is another. Something in it has changed, and nobody can tell what. */
+  readonly isWhole: boolean;
   /** Who has entries that make no sense; they are left out. */
   readonly unreadable: readonly string[];
 }
@@ -54,12 +56,13 @@ export function encodeDeviceFile(state: DeviceState, registered: ReadonlyMap<str
   return JSON.stringify({ Data: data, Checksum: checksum });
 }
 
+/** Throws where nothing can be read. */
 export function decodeDeviceFile(text: string): DeviceFile {
   const file = asCheckpointObject(JSON.parse(text), "the file");
   const data = asCheckpointObject(memberOf(file, "Data"), "Data");
   const entries = readEntries(memberOf(data, "PodDeviceEntries") ?? null);
   const registered = asLists(memberOf(data, "RegisteredDevices") ?? null, "RegisteredDevices");
-  if (memberOf(file, "Checksum") !== checksumOf(entries, registered)) throw new Error("checkpoint is corrupted");
+  const isWhole = memberOf(file, "Checksum") === checksumOf(entries, registered);
   let state = nobody;
   const unreadable: string[] = [];
   for (const { PodUID, ContainerName: container, ResourceName: resource, DeviceIDs, AllocResp } of entries ?? []) {
@@ -75,7 +78,7 @@ export function decodeDeviceFile(text: string): DeviceFile {
     const place = { uid: PodUID as PodUid, container, resource };
     state = withGrant(state, place, { ids, byNode, response: new Uint8Array(response) });
   }
-  return { state, resources: Object.keys(registered ?? {}), unreadable };
+  return { state, resources: Object.keys(registered ?? {}), isWhole, unreadable };
 }
 
 function readEntries(value: unknown): readonly Entry[] | null {
@@ -122,7 +125,7 @@ function entryText({ PodUID, ContainerName, ResourceName, DeviceIDs, AllocResp }
     ContainerName: ["string", ContainerName],
     ResourceName: ["string", ResourceName],
     DeviceIDs: ["checkpoint.DevicesPerNUMA", nodes === null ? nil : listsText(nodes)],
-    AllocResp: ["[]uint8", AllocResp === null ? nil : goSlice([...Buffer.from(AllocResp, "base64")])],
+    AllocResp: ["[]uint8", AllocResp === null ? nil : `[${numbersOf(Buffer.from(AllocResp, "base64"))}]`],
   });
 }
 

@@ -124,15 +124,19 @@ export class DeviceManager {
   }
 
   /**
-   * What an earlier run of this agent, or of another, has left. A file that can't be used is nobody's loss but its own;
-   * throws while the machine lacks what it takes to read it, or devices would be given to others beside those who run.
+   * What an earlier run of this agent, or of another, has left. A spoilt file keeps nobody from starting: it is set aside,
+   * and what can be read in it is believed, since who is said to have a device loses nothing by it, and who runs with one
+   * that is given to others does. Throws while the machine lacks what it takes to read it, for the same reason.
    */
   async load(): Promise<void> {
     const { log, clock } = this.#ports;
+    let text: string | undefined;
     try {
-      const text = await this.#file.read();
+      text = await this.#file.read();
       if (text === undefined) return;
-      const { state, resources, unreadable } = decodeDeviceFile(text);
+      const { state, resources, isWhole, unreadable } = decodeDeviceFile(text);
+      if (!isWhole)
+        await this.#setAside(text, "believed as far as it can be read", new Error("checkpoint is corrupted"));
       this.#state = state;
       for (const name of [...resources, ...amountsInUse(state).keys()]) this.#inventory.expect(name, clock.monotonic());
       if (unreadable.length > 0)
@@ -140,7 +144,19 @@ export class DeviceManager {
       this.#giveUpLater();
     } catch (error) {
       if (isShortage(error)) throw error;
-      log.error("Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date", error);
+      await this.#setAside(text, "begun anew", error);
+    }
+  }
+
+  async #setAside(text: string | undefined, whatNow: string, problem: unknown): Promise<void> {
+    const { log, files, path } = this.#ports;
+    const aside = `${path}.spoilt`;
+    const said = "Continue after failing to read checkpoint file. Device allocation info may NOT be up-to-date";
+    log.error(said, problem, { aside, whatNow });
+    try {
+      if (text !== undefined) await files.save(aside, text);
+    } catch (error) {
+      log.warn("The spoilt list of devices could not be kept", { aside, err: messageOf(error) });
     }
   }
 

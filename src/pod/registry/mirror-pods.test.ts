@@ -193,6 +193,17 @@ for (const [name, error] of [
   });
 }
 
+test("a mirror that is refused is tried again at the same pace, however often somebody wakes meanwhile", async () => {
+  await using world = new World();
+  world.wanted = version("h1");
+  world.refusals.create.push(...Array.from({ length: 1_000 }, () => refusal(403, "Forbidden")));
+  for (let woken = 0; woken < 50; woken++) await world.wake();
+  assert.equal(world.clock.pendingTimers, 1);
+  const before = world.calls.length;
+  await world.clock.advance(20_000);
+  assert.equal(world.calls.length - before, 4);
+});
+
 test("a mirror keeps its uid until the old version of its static pod has ended", async () => {
   await using world = new World();
   world.wanted = version("new");

@@ -1,5 +1,13 @@
 import { isAlreadyExists, isConflict, isNotFound, type KubeClient, resources } from "../../connections/kube/index.ts";
-import { type Clock, isAbort, KeyedWorkers, type Logger, messageOf, type TaskScope } from "../../ground/base/index.ts";
+import {
+  type Clock,
+  isAbort,
+  KeyedWorkers,
+  type Logger,
+  messageOf,
+  type TaskScope,
+  type Timer,
+} from "../../ground/base/index.ts";
 import {
   configHashAnnotation,
   configMirrorAnnotation,
@@ -19,6 +27,8 @@ const retryMs = 5_000;
 export class MirrorPods {
   readonly #ports: MirrorPodPorts;
   readonly #workers: KeyedWorkers<string>;
+  /** The next look at each mirror that is not right yet: one, however many had it looked at meanwhile. */
+  readonly #later = new Map<string, Timer>();
 
   constructor(scope: TaskScope, ports: MirrorPodPorts) {
     this.#ports = ports;
@@ -31,13 +41,22 @@ export class MirrorPods {
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
+    this.#later.get(name)?.cancel();
+    this.#later.delete(name);
     try {
       await this.#reconcile(name, signal);
     } catch (error) {
       if (isAbort(error, signal)) throw error;
       this.#ports.log.warn("Could not update a mirror pod; trying again", { pod: name, err: messageOf(error) });
-      this.#ports.clock.after(retryMs, () => this.#workers.wake(name));
+      this.#lookLater(name);
     }
+  }
+
+  #lookLater(name: string): void {
+    this.#later.set(
+      name,
+      this.#ports.clock.after(retryMs, () => this.#workers.wake(name)),
+    );
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
@@ -48,7 +67,7 @@ export class MirrorPods {
     if (isRight || this.#ports.isTerminating(name, wanted)) return;
     if (mirror !== undefined && wanted === undefined && !this.#ports.isSourceKnown(mirror)) {
       // Its pod may be among those that are not known yet.
-      this.#ports.clock.after(retryMs, () => this.#workers.wake(name));
+      this.#lookLater(name);
       return;
     }
     if (mirror !== undefined) await this.#delete(mirror, signal);

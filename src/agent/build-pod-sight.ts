@@ -54,6 +54,7 @@ export function buildPodSight(parts: {
 }): PodSight {
   const { clock, log, runtime, runtimeEvents, mux, wakes } = parts;
   const wanted = new WantedPods();
+  const actuations = new Actuations(join(parts.rootDir, "actuated_pods_state"), log);
   const table = new WorkerTable();
   const observer = new PodObserver({ runtime, clock, wasOomKilled: parts.wasOomKilled });
   const runtimeStatus = new RuntimeStatus({
@@ -83,8 +84,8 @@ export function buildPodSight(parts: {
     wanted,
     table,
     statuses: new StatusStore(log.named("status")),
-    allocations: new Allocations(join(parts.rootDir, "allocated_pods_state"), log),
-    actuations: new Actuations(join(parts.rootDir, "actuated_pods_state"), log),
+    allocations: new Allocations(join(parts.rootDir, "allocated_pods_state"), actuations, log),
+    actuations,
     observer,
     relist,
     runtimeStatus,

@@ -93,6 +93,25 @@ describe("when there is no room", () => {
     for (const name of ["a", "b"]) assert.equal(nextTryAt(name), first + 3 * 60_000);
   });
 
+  test("who gives nothing back gives nobody else another turn", async () => {
+    const judged: string[] = [];
+    const noting: AdmissionHandler = (wanted, others) => {
+      judged.push(wanted.metadata.name);
+      return twoCpus(wanted, others);
+    };
+    await using node = await start({ handlers: [noting] });
+    await node.want(asking("a", "900m", 1), asking("b", "900m", 1), asking("c", "100m", 1));
+    await node.until("they run", () => node.running().length === 3);
+    await node.want(asking("a", "1500m", 2), asking("b", "1500m", 2));
+    judged.length = 0;
+    await node.want(pod([container("c", both({ cpu: "100m" }, { cpu: "200m" }))], 2, { name: "c" }));
+    await node.until("it has it", () => node.container("c", "c").resources?.limits?.["cpu"] === "200m");
+    assert.deepEqual(judged, ["c"]);
+    await node.want(asking("c", "50m", 3));
+    await node.until("it has less", () => node.container("c", "c").resources?.limits?.["cpu"] === "50m");
+    assert.deepEqual(judged, ["c", "c", "a", "b"]);
+  });
+
   test("a restart of the agent keeps what was promised, and goes on waiting", async () => {
     await using node = await start({ handlers: [twoCpus] });
     // It is the first that the next life of the agent hears of: a place that looks free then is not.
@@ -112,6 +131,40 @@ describe("when there is no room", () => {
     await node.until("it has it", () => node.container("b", "b").resources?.requests?.["cpu"] === "1000m");
     assert.equal(node.container("b", "b").restartCount, 0);
   });
+});
+
+test("a promise that is lost is read off what was given: what waits for room goes on waiting", async () => {
+  const full: AdmissionHandler = (wanted) => {
+    const asksForMore = wanted.spec.containers.some(({ resources }) => resources?.requests?.["cpu"] === "900m");
+    return asksForMore ? { type: "rejected", reason: "OutOfcpu", message: "all are taken" } : { type: "admitted" };
+  };
+  await using node = await start({ handlers: [full] });
+  const asking = (cpu: string, generation: number): IdentifiedPod =>
+    pod(
+      [
+        container("main", both({ cpu, memory: "64Mi" })),
+        container("anew", both({ cpu }), restartFor("cpu")),
+        container("other", { limits: { memory: "64Mi", "example.com/dongle": "1" } }),
+      ],
+      generation,
+    );
+  await node.want(asking("100m", 1));
+  await node.until("it runs", () => node.running().length === 3);
+  await node.want(asking("900m", 2));
+  await node.until("it waits", () => conditions(node)[0]?.reason === "Deferred");
+  node.intend({ ...asking("900m", 2), status: node.status("web") });
+  await node.stop();
+  writeFileSync(join(node.rootDir, "allocated_pods_state"), '{"data":"{');
+  await node.restart();
+  await node.advance(60_000);
+  assert.deepEqual(
+    conditions(node).map(({ type, reason }) => [type, reason]),
+    [["PodResizePending", "Deferred"]],
+  );
+  assert.deepEqual(given(node, "main"), { shares: 102, quota: 10_000, memory: 64 * mi });
+  assert.deepEqual(node.container("web", "main").resources, both({ cpu: "100m", memory: "64Mi" }));
+  assert.deepEqual(node.container("web", "other").resources?.limits, { memory: "64Mi", "example.com/dongle": "1" });
+  for (const name of ["main", "anew", "other"]) assert.equal(node.container("web", name).restartCount, 0, name);
 });
 
 describe("when the promise can't be saved", () => {

@@ -85,7 +85,7 @@ export class World {
   readonly registry = new PodRegistry({
     wanted: this.wanted,
     workers: this.workers,
-    allocations: new Allocations("/nowhere/allocated_pods_state", silentLogger),
+    allocations: new Allocations("/nowhere/allocated_pods_state", { asPromise: () => undefined }, silentLogger),
     believeGiven: () => {},
     resizeSettings: noResizeLimits,
     admission: new Admission({

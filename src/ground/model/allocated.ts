@@ -76,6 +76,24 @@ export function changedResources(
   );
 }
 
+/** The resources before, with the new values of those that are named. */
+export function withAmountsOf(
+  before: ContainerResources | undefined,
+  after: ContainerResources | undefined,
+  resources: readonly ResizableResource[],
+): ContainerResources {
+  const list = (key: "requests" | "limits"): Readonly<Record<string, string>> => {
+    const values = { ...before?.[key] };
+    for (const resource of resources) {
+      const value = after?.[key]?.[resource];
+      if (value === undefined) delete values[resource];
+      else values[resource] = value;
+    }
+    return values;
+  };
+  return { ...before, requests: list("requests"), limits: list("limits") };
+}
+
 /** What a container may use, the pod's own limit where it has none: no more than that is there for it. */
 export function withPodLimits(
   resources: ContainerResources | undefined,

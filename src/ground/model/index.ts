@@ -11,6 +11,7 @@ export {
   resizableContainers,
   resizableResources,
   withAllocated,
+  withAmountsOf,
   withPodLimits,
 } from "./allocated.ts";
 export { type ApiReference, apiReferences } from "./api-references.ts";

@@ -43,7 +43,7 @@ export class PendingResizes {
     this.#ports = ports;
   }
 
-  /** The pod came, or its spec may have changed. True: it may have what it asks for now. */
+  /** The pod came, or its spec may have changed. True: it gives something back that others may wait for. */
   consider(pod: IdentifiedPod, trigger: ResizeTrigger): boolean {
     const isNews = this.#pending.get(uidOf(pod))?.generation !== pod.metadata.generation;
     if (trigger === "pod_updated" && isNews) this.#ports.onRequested?.(this.#ports.allocations.asRun(pod), pod);
@@ -52,9 +52,10 @@ export class PendingResizes {
       this.#undecided.add(uidOf(pod));
       return false;
     }
-    const isAccepted = this.#decide(pod, trigger);
+    const running = this.#ports.allocations.asRun(pod);
+    const givesBack = this.#decide(pod, trigger) && asksForLess(running, pod);
     this.#keepTrying();
-    return isAccepted;
+    return givesBack;
   }
 
   /** There may be room now. Whoever is accepted is told by `carryOut`. */
@@ -130,7 +131,7 @@ export class PendingResizes {
         allocations.resize(pod);
         this.#ports.accepted.set(uid, pod.metadata.generation);
         this.#ports.recordEvent(pod, resizeEvent("ResizeStarted", pod, { generation: pod.metadata.generation }));
-        if (verdict.preempts !== undefined) this.#ports.preempt(verdict.preempts);
+        if (verdict.preempts !== undefined) this.#ports.makeRoom(pod, verdict.preempts);
         if (before?.reason === "Deferred") this.#ports.onAccepted?.(trigger);
         return true;
       case "infeasible":
@@ -228,7 +229,8 @@ export interface PendingResizePorts {
   readonly pod: (uid: PodUid) => IdentifiedPod | undefined;
   /** Whether the node would take the pod as it is given, beside the others. */
   readonly admit: (pod: IdentifiedPod) => AdmissionVerdict;
-  readonly preempt: (preemption: Preemption) => void;
+  /** Others go for it: it is carried out when they are gone. */
+  readonly makeRoom: (pod: IdentifiedPod, preemption: Preemption) => void;
   /** A resize that waited may be carried out. */
   readonly carryOut: (pod: IdentifiedPod) => void;
   /** What is said of a resize that waits has changed. */

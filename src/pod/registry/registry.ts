@@ -34,7 +34,7 @@ export class PodRegistry {
   readonly #pending: Map<PodUid, Arrival>;
   /** Taken off to make room for others. */
   readonly #preempted = new Set<PodUid>();
-  /** Admitted, and waiting for those that have to go first; each time it comes is another wait. */
+  /** Admitted, or resized, and waiting for those that have to go first; each time it comes is another wait. */
   readonly #waiting = new Map<PodUid, symbol>();
   /** Run, and can't be reckoned with: what they ask for makes no sense. */
   readonly #beyondReckoning = new Set<PodUid>();
@@ -61,9 +61,9 @@ export class PodRegistry {
       accepted: ports.wanted.acceptedResizes,
       recordEvent: ports.recordEvent,
       arePodsKnown: ports.arePodsKnown,
-      pod: (uid) => (this.#taken.has(uid) ? this.#pods.get(uid) : undefined),
+      pod: (uid) => (this.#taken.has(uid) && !this.#isGoing(uid) ? this.#pods.get(uid) : undefined),
       admit: (pod) => ports.admission.admit(pod, this.#active()),
-      preempt: (preemption) => this.#preempt(preemption, () => {}),
+      makeRoom: (pod, preemption) => this.#makeRoom(pod, preemption),
       carryOut: (pod) => this.#start(pod),
       changed: (uid) => workers.wake(uid),
     });
@@ -171,7 +171,8 @@ export class PodRegistry {
         this.#ports.allocations.admit(pod);
         this.#ports.believeGiven(this.#asRun(pod));
       }
-      if (this.#resizes.consider(pod, trigger)) this.#resizes.reconsider("pod_resized");
+      if (this.#isGoing(uidOf(pod))) this.#resizes.forget(uidOf(pod));
+      else if (this.#resizes.consider(pod, trigger)) this.#resizes.reconsider("pod_resized");
     } catch (error) {
       const { name, namespace } = pod.metadata;
       this.#ports.log.warn("Cannot reckon with the resources of a pod; it is not resized", {
@@ -331,21 +332,24 @@ export class PodRegistry {
     });
   }
 
+  /** The node takes it off, or it has ended: it gets nothing more, and nobody has to go for it. */
+  #isGoing(uid: PodUid): boolean {
+    const step = this.#ports.workers.stateOf(uid)?.step;
+    return this.#preempted.has(uid) || (step !== undefined && step !== "running");
+  }
+
+  /** What the pod has asked for, to start or to grow, waits until they are gone. */
   #makeRoom(pod: IdentifiedPod, preemption: Preemption): void {
     const uid = uidOf(pod);
     const wait = Symbol(uid);
     this.#waiting.set(uid, wait);
-    this.#preempt(preemption, () => {
+    for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
+    this.#ports.preempt(preemption, () => {
       if (this.#waiting.get(uid) !== wait) return;
       this.#waiting.delete(uid);
       const newest = this.#pods.get(uid);
       if (newest !== undefined) this.#guarded("UPDATE", newest, said);
     });
-  }
-
-  #preempt(preemption: Preemption, then: () => void): void {
-    for (const victim of preemption.victims) this.#preempted.add(uidOf(victim));
-    this.#ports.preempt(preemption, then);
   }
 
   #remove(pod: IdentifiedPod): void {

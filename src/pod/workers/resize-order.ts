@@ -6,6 +6,7 @@ import {
   type ResizableResource,
   resizableResources,
   uidOf,
+  withAmountsOf,
 } from "../../ground/model/index.ts";
 import type { ContainerResize, ResizePlan } from "./plan-resize.ts";
 import type { ResizePort } from "./ports.ts";
@@ -30,12 +31,12 @@ export async function resizePod(
     const isDue = ({ changed }: Pick<ContainerResize, "changed">): boolean =>
       changed.some((resource) => resources.includes(resource));
     await port.raisePod(pod, resources, signal);
-    if (isDue(plan.pod)) ofPod = mixed(ofPod, pod.spec.resources, resources);
+    if (isDue(plan.pod)) ofPod = withAmountsOf(ofPod, pod.spec.resources, resources);
     // Containers without limits have the pod's: of the other resource it is not their turn yet.
     const staged = isWhole ? { ...pod, spec: { ...pod.spec, resources: ofPod } } : pod;
     for (const group of givingBackFirst(plan.containers.filter(isDue), resources)) {
       await mapAtMost(aFewAtOnce, group, async ({ container, running }) => {
-        const now = mixed(given.get(container.name), container.resources, resources);
+        const now = withAmountsOf(given.get(container.name), container.resources, resources);
         await port.update(staged, running, { ...container, resources: now }, signal);
         given.set(container.name, now);
       });
@@ -91,24 +92,6 @@ function gets({ changed, before, after }: ContainerResize, resource: ResizableRe
 function isLowered(before: ContainerResources, after: ContainerResources, resource: ResizableResource): boolean {
   const [had, wanted] = [amountIn(before, "limits", resource), amountIn(after, "limits", resource)];
   return wanted !== undefined && (had === undefined || wanted < had);
-}
-
-/** The resources before, with the new values of those that are named. */
-function mixed(
-  before: ContainerResources | undefined,
-  after: ContainerResources | undefined,
-  resources: readonly ResizableResource[],
-): ContainerResources {
-  const list = (key: "requests" | "limits"): Readonly<Record<string, string>> => {
-    const values = { ...before?.[key] };
-    for (const resource of resources) {
-      const value = after?.[key]?.[resource];
-      if (value === undefined) delete values[resource];
-      else values[resource] = value;
-    }
-    return values;
-  };
-  return { ...before, requests: list("requests"), limits: list("limits") };
 }
 
 /** A limit below what is in use now would have the kernel kill processes: better to say so and wait. */

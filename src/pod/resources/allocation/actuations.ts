@@ -1,14 +1,18 @@
 import type { Logger } from "../../../ground/base/index.ts";
 import {
+  type AllocatedResources,
   type Container,
   type ContainerResources,
+  changedResources,
   dueResize,
   type GivenResources,
   type IdentifiedPod,
   jsonEqual,
   mostLimits,
   type PodUid,
+  resizableContainers,
   uidOf,
+  withAmountsOf,
   withPodLimits,
 } from "../../../ground/model/index.ts";
 import { KeptResources } from "./kept-resources.ts";
@@ -45,6 +49,19 @@ export class Actuations {
   hasGiven(pod: IdentifiedPod, container: Container): boolean {
     const given = this.givenTo(uidOf(pod));
     return given.to(container) !== undefined && dueResize(pod, container, container, given).changed.length === 0;
+  }
+
+  /** The promise that was kept by what the pod has, as far as that is noted; undefined: nothing of it is. */
+  asPromise(pod: IdentifiedPod): AllocatedResources | undefined {
+    const kept = this.#kept.of(uidOf(pod));
+    if (kept === undefined) return undefined;
+    const containers: Record<string, ContainerResources> = {};
+    for (const { name, resources = {} } of resizableContainers(pod)) {
+      const given = this.of(uidOf(pod), name);
+      const changed = changedResources(given, resources);
+      if (given !== undefined && changed.length > 0) containers[name] = withAmountsOf(resources, given, changed);
+    }
+    return { pod: kept.pod, containers };
   }
 
   /** What the pod as a whole was given; undefined: nothing, or nobody has noted it. */

@@ -7,6 +7,7 @@ import {
   uidOf,
   withAllocated,
 } from "../../../ground/model/index.ts";
+import type { Actuations } from "./actuations.ts";
 import { KeptResources } from "./kept-resources.ts";
 
 /**
@@ -15,9 +16,13 @@ import { KeptResources } from "./kept-resources.ts";
  */
 export class Allocations {
   readonly #kept: KeptResources;
+  readonly #actuations: Pick<Actuations, "asPromise">;
+  /** Whoever decides about one pod asks for all others, too: they stay the same object while their promise does. */
+  readonly #asRun = new WeakMap<IdentifiedPod, { readonly promise: AllocatedResources; readonly pod: IdentifiedPod }>();
 
-  constructor(path: string, log: Logger) {
+  constructor(path: string, actuations: Pick<Actuations, "asPromise">, log: Logger) {
     this.#kept = new KeptResources(path, "what pods were promised", log);
+    this.#actuations = actuations;
   }
 
   load(): Promise<void> {
@@ -26,14 +31,19 @@ export class Allocations {
 
   /** The pod as it is run. One that is new is promised what it asks for. */
   asRun(pod: IdentifiedPod): IdentifiedPod {
-    const before = this.#kept.of(uidOf(pod));
-    return before === undefined ? pod : withAllocated(pod, allocate(pod, before));
+    const promise = this.#before(pod);
+    if (promise === undefined) return pod;
+    const known = this.#asRun.get(pod);
+    if (known?.promise === promise) return known.pod;
+    const run = withAllocated(pod, allocate(pod, promise));
+    this.#asRun.set(pod, { promise, pod: run });
+    return run;
   }
 
   /** The node has taken the pod: what it asks for now, where nothing was promised before, is its promise. */
   admit(pod: IdentifiedPod): void {
     const before = this.#kept.of(uidOf(pod));
-    const allocated = allocate(pod, before);
+    const allocated = allocate(pod, before ?? this.#before(pod));
     if (before !== undefined && isAllOf(allocated, before)) return;
     this.#kept.set(uidOf(pod), allocated);
   }
@@ -46,6 +56,11 @@ export class Allocations {
   /** Resolves when what is promised now would outlive the agent: nothing may be given before. */
   saved(): Promise<void> {
     return this.#kept.saved();
+  }
+
+  /** Where the promise is lost it was what was given: what the spec asks for beyond that may be waiting for room. */
+  #before(pod: IdentifiedPod): AllocatedResources | undefined {
+    return this.#kept.of(uidOf(pod)) ?? this.#actuations.asPromise(pod);
   }
 
   retain(isKnown: (uid: PodUid) => boolean): void {

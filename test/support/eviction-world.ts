@@ -42,6 +42,8 @@ export class EvictionWorld implements AsyncDisposable {
   looks = 0;
   /** False: the runtime has not said where it has its images. */
   areDisksKnown = true;
+  /** From the end of its grace until a pod is gone. */
+  killTakesMs = 10;
   /** What was last read of disks that do not answer any more. */
   #lastRead: ReadonlyMap<EvictionSignal, Observation> = new Map();
   readonly #settings: EvictionSettings;
@@ -178,7 +180,7 @@ export class EvictionWorld implements AsyncDisposable {
     if (found.life.step === "stopping" && (found.life.killAt ?? 0) <= killAt) return;
     found.life = { step: "stopping", killAt, isAtOnce: grace === "at once" };
     if (found.isUnkillable) return;
-    this.clock.after(ms + 10, () => {
+    this.clock.after(ms + this.killTakesMs, () => {
       const index = this.pods.indexOf(found);
       if (index < 0) return;
       this.pods.splice(index, 1);

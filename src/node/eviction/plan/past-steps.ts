@@ -49,5 +49,8 @@ export function pastStepsUnder(
 export function pastStepsFor(pastSteps: PastSteps, isHere: (uid: PodUid) => boolean, now: number): PastSteps {
   if ([...pastSteps.victims.keys()].every(isHere)) return pastSteps;
   const victims = new Map([...pastSteps.victims].filter(([uid]) => isHere(uid)));
-  return { ...pastSteps, victims, lastDiskVictimAt: pastSteps.lastDiskVictimAt === undefined ? undefined : now };
+  if (pastSteps.lastDiskVictimAt === undefined) return { ...pastSteps, victims };
+  const gone = [...pastSteps.victims].filter(([uid]) => !isHere(uid));
+  const late = gone.map(([, { at, grace }]) => now - at - (grace === "at once" ? 0 : grace * 1000));
+  return { ...pastSteps, victims, lastDiskVictimAt: now, diskVictimLateMs: Math.max(0, ...late) };
 }

@@ -34,6 +34,8 @@ export interface PastSteps {
   readonly lastVictimAt: number | undefined;
   /** For a disk that is still too full; undefined: none, or it was enough. */
   readonly lastDiskVictimAt: number | undefined;
+  /** How long after the end of its grace that one was gone. */
+  readonly diskVictimLateMs: number;
   readonly lastReclaimAt: number | undefined;
   /** Since when images and dead containers are being removed; undefined: they are not. */
   readonly reclaimingSince: number | undefined;
@@ -43,6 +45,7 @@ export const noPastSteps: PastSteps = {
   victims: new Map(),
   lastVictimAt: undefined,
   lastDiskVictimAt: undefined,
+  diskVictimLateMs: 0,
   lastReclaimAt: undefined,
   reclaimingSince: undefined,
 };
@@ -95,6 +98,7 @@ const spacingMs = 1_000;
 const pressingSpacingMs = 100;
 /** What a pod had on disk is gone a while after the pod is: runtimes and file systems take their time. */
 const diskSpacingMs = 15_000;
+const longestDiskSpacingMs = 60_000;
 /**
  * A pod that was killed is gone after that, or something holds it: nobody waits for it any longer. As long as the kubelet
  * gives one at the least: a machine short of memory is slow at this too, and whoever is next may have next to nothing.
@@ -142,14 +146,19 @@ function stepFor(threshold: EvictionThreshold, observed: Observation, situation:
   if (isOutdated(observed, pastSteps)) return wait;
   const reclaim = means.length > 0 ? reclaimBefore(means, threshold, situation) : undefined;
   if (reclaim !== undefined) return reclaim;
-  if (isAboutDisk(threshold) && now < (pastSteps.lastDiskVictimAt ?? Number.NEGATIVE_INFINITY) + diskSpacingMs)
-    return wait;
+  if (isAboutDisk(threshold) && now < freedAt(pastSteps)) return wait;
   // What got less before a victim that is gone was chosen may have been its doing.
   const isStillPressing = isPressing && (mine.length > 0 || isRateFresh(threshold, situation));
   const apartMs = isStillPressing ? pressingSpacingMs : spacingMs;
   if (now < (pastSteps.lastVictimAt ?? Number.NEGATIVE_INFINITY) + apartMs) return wait;
   const step = eviction(threshold, isPressing, situation);
   return step.type === "evict" && !isPressing && isInVain(step.victim, lack, threshold, situation) ? wait : step;
+}
+
+/** By then, what the last victim had on disk has gone. A machine that was slow to end it is as slow at its files. */
+function freedAt({ lastDiskVictimAt, diskVictimLateMs }: PastSteps): number {
+  if (lastDiskVictimAt === undefined) return Number.NEGATIVE_INFINITY;
+  return lastDiskVictimAt + Math.min(Math.max(diskSpacingMs, diskVictimLateMs), longestDiskSpacingMs);
 }
 
 /** Whether it was seen before something was done about it, and so says nothing of whether that was enough. */

@@ -5,6 +5,8 @@ export interface LatestPorts {
   readonly log: Logger;
 }
 
+const silentMs = 10_000;
+
 /**
  * The last answer of somebody who may take for ever to give one, such as a disk. Not asked again while an answer is due,
  * and what is wrong is said once, not with each look.
@@ -14,7 +16,8 @@ export class Latest<Answer> {
   readonly #ask: () => Promise<Answer>;
   readonly #ports: LatestPorts;
   #last: { readonly askedAt: number; readonly at: number; readonly answer: Answer } | undefined;
-  #isDue = false;
+  /** Since when an answer is due; undefined: none is. */
+  #dueSince: number | undefined;
   #problem: string | undefined;
 
   constructor(who: string, ask: () => Promise<Answer>, ports: LatestPorts) {
@@ -36,9 +39,9 @@ export class Latest<Answer> {
 
   /** Asks. Resolves with the answer, or at once if one is due from an earlier time. */
   async refresh(): Promise<void> {
-    if (this.#isDue) return;
-    this.#isDue = true;
+    if (this.#dueSince !== undefined) return;
     const askedAt = this.#ports.clock.monotonic();
+    this.#dueSince = askedAt;
     try {
       const answer = await this.#ask();
       this.#last = { askedAt, at: this.#ports.clock.monotonic(), answer };
@@ -48,13 +51,14 @@ export class Latest<Answer> {
     } catch (error) {
       this.#say(messageOf(error));
     } finally {
-      this.#isDue = false;
+      this.#dueSince = undefined;
     }
   }
 
-  /** Nobody waits for it any longer. */
+  /** Nobody waits for it any longer. On a busy machine many an answer takes a second, which is not worth a word. */
   noteLate(): void {
-    if (this.#isDue) this.#say("no answer");
+    const { clock } = this.#ports;
+    if (this.#dueSince !== undefined && clock.monotonic() - this.#dueSince >= silentMs) this.#say("no answer");
   }
 
   #say(problem: string): void {

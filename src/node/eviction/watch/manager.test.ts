@@ -178,6 +178,26 @@ test("a disk whose victim takes long to end, and what it had longer: nobody else
   );
 });
 
+test("a machine that takes long to end a pod takes as long for its files: nobody else goes meanwhile", async () => {
+  await using world = new EvictionWorld(settings(threshold("nodefs.available", 10_000)));
+  world.killTakesMs = 25_000;
+  const held = (bytes: number): DiskUse => ({ ...noDisk, ownVolumes: { bytes, inodes: 1 } });
+  world.pods.push(worldPod("big", { disk: held(20_000) }), worldPod("small", { disk: held(10) }));
+  world.others.nodefs.bytes = 75_000;
+  world.start();
+  for (let tries = 0; tries < 100 && world.evicted.length === 0; tries++) await world.clock.advance(100);
+  // Its files are still there when it is not.
+  world.others.nodefs.bytes = 95_000;
+  await world.clock.advance(26_000 + 23_000);
+  assert.equal(world.pods.length, 1);
+  world.others.nodefs.bytes = 75_000;
+  await world.clock.advance(120_000);
+  assert.deepEqual(
+    world.evicted.map(({ name }) => name),
+    ["big"],
+  );
+});
+
 test("a disk that does not answer any more: nobody goes for what was seen before the last one went", async () => {
   const reclaimable = new Map([["images", { bytes: 1_000, inodes: 0 }]] as const);
   await using world = new EvictionWorld(settings(threshold("nodefs.available", 10_000)), { reclaimable });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isAbort, messageOf, saveFile, withDeadline } from "../../../ground/base/index.ts";
+import { isAbort, isShortage, messageOf, saveFile, withDeadline } from "../../../ground/base/index.ts";
 import type { KubeClient } from "../client.ts";
 import type { CertificateTemplate } from "./facts.ts";
 import type { CertificateFileStore } from "./file-store.ts";
@@ -59,7 +59,8 @@ async function keyIn(certDir: string, file: string): Promise<string> {
     const key = await readFile(file, "utf8");
     publicKeyBytes(key);
     return key;
-  } catch {
+  } catch (error) {
+    if (isShortage(error)) throw error;
     const key = await makeKey();
     await mkdir(certDir, { recursive: true, mode: 0o755 });
     await saveFile(file, key, 0o600);

@@ -9,8 +9,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import promises from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { before, test } from "node:test";
+import { before, mock, test } from "node:test";
 import {
   CertificateAuthority,
   type KeyPair,
@@ -18,8 +20,10 @@ import {
   writePair,
 } from "../../../../test/support/certificates.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { silentLogger } from "../../../ground/base/index.ts";
+import { withoutDescriptors } from "../../../../test/support/without-descriptors.ts";
+import { silentLogger, systemClock } from "../../../ground/base/index.ts";
 import { CertificateFileStore } from "./file-store.ts";
+import { hasValidCertificate } from "./kubeconfig-file.ts";
 
 let pairs: readonly KeyPair[] = [];
 before(async () => {
@@ -107,3 +111,46 @@ test("what can't be read is as good as nothing", async () => {
   symlinkSync(join(directory, "broken.pem"), make().currentPath);
   assert.equal(await make().read(), undefined);
 });
+
+test("what can't be read for want of descriptors is still there", async () => {
+  const { make, save } = fixture();
+  await save(pairs[0]);
+  {
+    using _ = withoutDescriptors();
+    await assert.rejects(make().read(), { code: "EMFILE" });
+  }
+  assert.equal((await make().read())?.facts.commonName, "a");
+});
+
+test("a kubeconfig whose certificate can't be read for want of descriptors is not written anew", async () => {
+  const { make, save } = fixture();
+  await save(pairs[0]);
+  const file = join(temporaryDirectory("kubeconfig"), "kubeconfig");
+  writeFileSync(file, kubeconfigFor({ server: "https://127.0.0.1:6443", pemFile: make().currentPath }));
+  const ports = { clock: systemClock, log: silentLogger };
+  assert.equal(await hasValidCertificate(file, ports), true);
+  const readFile = promises.readFile;
+  const reading = mock.method(promises, "readFile", async (path: string, ...rest: []) => {
+    if (path.endsWith(".pem")) throw Object.assign(new Error("EMFILE"), { code: "EMFILE" });
+    return await readFile(path, ...rest);
+  });
+  syncBuiltinESMExports();
+  try {
+    await assert.rejects(hasValidCertificate(file, ports), { code: "EMFILE" });
+  } finally {
+    reading.mock.restore();
+    syncBuiltinESMExports();
+  }
+});
+
+/** A kubeconfig in JSON, which is YAML. */
+function kubeconfigFor({ server, pemFile }: { readonly server: string; readonly pemFile: string }): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "c",
+    clusters: [{ name: "c", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "u", user: { "client-certificate": pemFile, "client-key": pemFile } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+  });
+}

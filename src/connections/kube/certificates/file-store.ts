@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import {
   type Clock,
   hasCode,
+  isShortage,
   isThere,
   type Logger,
   messageOf,
@@ -38,7 +39,10 @@ export class CertificateFileStore {
     return this.#path("-current.pem");
   }
 
-  /** What is kept, else what the other places hold; undefined when that is nothing of use. */
+  /**
+   * What is kept, else what the other places hold; undefined when that is nothing of use. Rejects while the machine lacks
+   * what it takes to look: the node would ask to be let in anew, with credentials that may be gone.
+   */
   async read(): Promise<KeptCertificate | undefined> {
     await this.#finishSwitch();
     const { otherwise } = this.#settings;
@@ -95,6 +99,7 @@ export class CertificateFileStore {
     try {
       return keptCertificate(await readFile(certFile, "utf8"), await readFile(keyFile, "utf8"));
     } catch (error) {
+      if (isShortage(error)) throw error;
       this.#log.warn("Cannot use the saved certificate", { certFile, keyFile, err: messageOf(error) });
       return undefined;
     }

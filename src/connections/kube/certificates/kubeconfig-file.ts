@@ -2,7 +2,15 @@ import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
-import { type Clock, codeOf, type Logger, loadedPart, messageOf, saveFile } from "../../../ground/base/index.ts";
+import {
+  type Clock,
+  codeOf,
+  isShortage,
+  type Logger,
+  loadedPart,
+  messageOf,
+  saveFile,
+} from "../../../ground/base/index.ts";
 import { type ClusterAccess, LiveMaterial, loadKubeconfig } from "../access/index.ts";
 import { certificatesIn } from "./facts.ts";
 
@@ -14,7 +22,7 @@ export async function hasValidCertificate(file: string, ports: { readonly clock:
     why = await problemOf(await loadKubeconfig(file), clock);
   } catch (error) {
     const code = error instanceof Error ? codeOf(error.cause) : undefined;
-    if (code !== undefined && code !== "ENOENT") throw error;
+    if (isShortage(error) || (code !== undefined && code !== "ENOENT")) throw error;
     why = messageOf(error);
   }
   if (why !== "") log.info("The kubeconfig can't be used as it is; bootstrapping", { file, why });
@@ -34,6 +42,7 @@ async function problemOf({ user }: ClusterAccess, clock: Clock): Promise<string>
     );
     return expired ? "its client certificate has expired" : "";
   } catch (error) {
+    if (isShortage(error)) throw error;
     return `its client certificate can't be read: ${messageOf(error)}`;
   }
 }

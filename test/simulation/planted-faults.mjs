@@ -237,4 +237,16 @@ export const plantedFaults = {
       },
     ],
   },
+  "a pod that runs once waits for ever when its sandbox dies before its work begins": {
+    seeds: [30010],
+    minutes: 5,
+    finds: /is Pending/,
+    patches: [
+      {
+        file: "src/pod/workers/plan.ts",
+        find: "sandbox.attempt !== 0 && hasBegunWork(input)",
+        replace: "sandbox.attempt !== 0 && observed.containers.length > 0",
+      },
+    ],
+  },
 };

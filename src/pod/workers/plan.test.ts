@@ -37,6 +37,10 @@ function brief(result: PodPlan): object {
 
 describe("sandbox", () => {
   const never = testPod({ restartPolicy: "Never" });
+  const neverPrepared = testPod({
+    restartPolicy: "Never",
+    initContainers: [testContainer("proxy", { restartPolicy: "Always" }), testContainer("setup")],
+  });
   const onFailure = testPod({ restartPolicy: "OnFailure" });
   const dead = testSandbox({ state: "notReady" });
   for (const [name, pod, observed, wanted] of [
@@ -78,6 +82,27 @@ describe("sandbox", () => {
       never,
       observedPod({ sandboxes: [dead] }),
       { killPod: true, sandbox: 1, regular: ["main"] },
+    ],
+    [
+      "dead, policy Never, only a sidecar and an init container ran",
+      neverPrepared,
+      observedPod({ sandboxes: [dead], containers: [testObserved("proxy"), exited("setup", 0)] }),
+      { killPod: true, sandbox: 1, init: ["proxy"] },
+    ],
+    [
+      "dead, policy Never, made and never started",
+      neverPrepared,
+      observedPod({
+        sandboxes: [dead],
+        containers: [exited("setup", 0), { ...testObserved("main"), state: "created" }],
+      }),
+      { killPod: true, sandbox: 1, init: ["proxy"] },
+    ],
+    [
+      "dead, policy Never, an init container runs",
+      neverPrepared,
+      observedPod({ sandboxes: [dead], containers: [testObserved("proxy"), testObserved("setup")] }),
+      { killPod: true, sandbox: "none" },
     ],
     [
       "dead, OnFailure, succeeded",

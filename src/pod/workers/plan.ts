@@ -1,5 +1,6 @@
 import {
   containersOf,
+  isSidecar,
   mayRestart,
   newestOf,
   type ObservedContainer,
@@ -51,7 +52,7 @@ function planInNewSandbox(input: PlanInput, sandbox: Extract<SandboxPlan, { type
   const killOnly: PodPlan = { ...nothing, killPod };
   if (pod.metadata.deletionTimestamp !== undefined) return killOnly;
   const runsOnce = spec.restartPolicy === "Never" && !spec.containers.some((container) => mayRestart(pod, container));
-  if (runsOnce && sandbox.attempt !== 0 && observed.containers.length > 0) return killOnly;
+  if (runsOnce && sandbox.attempt !== 0 && hasBegunWork(input)) return killOnly;
   // One that is not to start again does not in a new sandbox either: its status could not tell of it.
   const startsAnew = restartAllTrigger(pod, observed) !== undefined;
   const toStart = spec.containers.filter(
@@ -67,6 +68,22 @@ function planInNewSandbox(input: PlanInput, sandbox: Extract<SandboxPlan, { type
     startInit: firstInit === undefined ? [] : [firstInit.name],
     startRegular: firstInit === undefined ? toStart.map((container) => container.name) : [],
   };
+}
+
+/**
+ * Whether something has run, or may have, that is not to run twice. Sidecars and init containers that succeeded only come
+ * before that: a pod that has nothing else would wait for ever, as it does under the kubelet, if it got no other sandbox.
+ */
+function hasBegunWork({ pod: { spec }, observed }: PlanInput): boolean {
+  const hasBegun = (name: string): boolean => !["created", undefined].includes(newestOf(observed, name)?.state);
+  const succeeded = (name: string): boolean => {
+    const { state, exitCode } = newestOf(observed, name) ?? {};
+    return state === "exited" && exitCode === 0;
+  };
+  const init = spec.initContainers?.filter((container) => !isSidecar(container)) ?? [];
+  return (
+    spec.containers.some(({ name }) => hasBegun(name)) || init.some(({ name }) => hasBegun(name) && !succeeded(name))
+  );
 }
 
 function planInSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {

@@ -232,7 +232,7 @@ export const plantedFaults = {
     patches: [
       {
         file: "src/pod/workers/resize-order.ts",
-        find: "if (isDue(plan.pod)) ofPod = mixed(ofPod, pod.spec.resources, resources);",
+        find: "if (isDue(plan.pod)) ofPod = withAmountsOf(ofPod, pod.spec.resources, resources);",
         replace: "",
       },
     ],

@@ -79,16 +79,10 @@ export async function settle(rounds = 5): Promise<void> {
   for (let round = 0; round < rounds; round++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-/** Rounds in which most calls for files have ended. */
-const quickRounds = 25;
-
 /** As `settle`, but also waits for reading and writing of files to end. */
 export async function settleFiles(): Promise<void> {
-  for (let round = 0, calm = 0; calm < 5; round++, calm++) {
-    // A disk that takes longer is waited for without turning the loop as fast as it goes: that took a third of the tests'
-    // processor time.
-    const isSlow = calm === 0 && round > quickRounds;
-    await new Promise<void>((resolve) => (isSlow ? setTimeout(resolve, 1) : setImmediate(resolve)));
+  for (let calm = 0; calm < 5; calm++) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
     const isBusy = process.getActiveResourcesInfo().some((resource) => /^(FSReq|CloseReq)/.test(resource));
     if (isBusy || callsUnderWay() > 0) calm = -1;
   }

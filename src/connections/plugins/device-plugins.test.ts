@@ -138,7 +138,8 @@ describe("a plugin that means no good", () => {
     await other.obey({ devices: ["n"], register: true });
     await until("the other is heard", () => lists.has("vendor.com/nic"));
     const [before, began] = [listCount, performance.now()];
-    await until("it has been heard again", () => listCount > before + 1);
+    // More than two: what came just before, or of the other one, may be counted with them.
+    await until("it has been heard again", () => listCount > before + 5);
     const perSecond = ((listCount - before) * 1000) / (performance.now() - began);
     assert.ok(perSecond < 5, `${perSecond} lists per second`);
   });

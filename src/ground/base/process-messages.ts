@@ -31,14 +31,17 @@ export type ProcessOrder =
   /** Nobody wants it any more. */
   | { readonly type: "end"; readonly id: number };
 
-export type ProcessNews = { readonly id: number } /** It is being started no more: it runs, or can't. */ & (
-  | { readonly type: "begun" | "told to end" }
-  | { readonly type: "message"; readonly message: unknown }
-  | { readonly type: "result"; readonly result: ProgramResult | string }
-  | { readonly type: "not started" | "failure"; readonly failure: SentFailure }
+/** `id`: of the process that it is about. */
+export type ProcessNews =
+  /** The thread has loaded its code. */
+  | { readonly type: "ready" }
+  /** The process is being started no more: it runs, or can't. */
+  | { readonly id: number; readonly type: "begun" | "told to end" }
+  | { readonly id: number; readonly type: "message"; readonly message: unknown }
+  | { readonly id: number; readonly type: "result"; readonly result: ProgramResult | string }
+  | { readonly id: number; readonly type: "not started" | "failure"; readonly failure: SentFailure }
   /** It has really ended, or never began. */
-  | { readonly type: "gone" }
-);
+  | { readonly id: number; readonly type: "gone" };
 
 /** An error on its way between threads, where codes and causes get lost. */
 export interface SentFailure {

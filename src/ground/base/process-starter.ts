@@ -33,13 +33,16 @@ interface Process {
 interface StartingThread {
   readonly worker: Worker;
   readonly processes: Map<number, Process>;
+  /** It has loaded its code. */
+  isReady: boolean;
   /** The one that is being started, and when that takes too long. */
-  starting: { readonly process: Process; readonly late: Timer } | undefined;
+  starting: { readonly process: Process; late: Timer } | undefined;
 }
 
-/** A thread that starts something for so long is left alone with it. */
+/** A thread that starts something for so long is left alone with it; to load its code may take a busy machine longer. */
 const longestStartMs = 5_000;
-/** What hangs while it is started can't be given up; so many may. */
+const longestLoadMs = 60_000;
+/** What hangs while it is started can't be given up; so many may. The others then wait for the first that goes on. */
 const mostAside = 4;
 /** Whoever needs one program often needs the next, and a thread takes nine megabytes. */
 const idleMs = 10_000;
@@ -85,6 +88,7 @@ class ProcessStarter {
 
   #next(): void {
     while (this.#thread?.starting === undefined) {
+      if (this.#thread === undefined && this.#aside.size >= mostAside) return;
       const process = this.#queue.shift();
       if (process === undefined) return;
       try {
@@ -100,8 +104,7 @@ class ProcessStarter {
   #begin(thread: StartingThread, process: Process): void {
     this.#idle?.cancel();
     thread.processes.set(process.id, process);
-    const late = systemClock.after(longestStartMs, () => this.#putAside(thread));
-    thread.starting = { process, late };
+    thread.starting = { process, late: this.#whenLate(thread) };
     order(thread, { type: "start", id: process.id, job: process.job });
     holdIfAwaited(thread);
   }
@@ -122,11 +125,10 @@ class ProcessStarter {
   }
 
   #newThread(): StartingThread {
-    if (this.#aside.size >= mostAside) throw new Error(`${this.#aside.size} others hang while they are started`);
     // What it keeps is what programs say; of what is for the moment it needs little.
     const resourceLimits = { maxYoungGenerationSizeMb: 4 };
     const worker = new Worker(isBundled ? entry : readingSources, { eval: !isBundled, resourceLimits });
-    const thread: StartingThread = { worker, processes: new Map(), starting: undefined };
+    const thread: StartingThread = { worker, processes: new Map(), isReady: false, starting: undefined };
     let reason = "the thread that starts programs has ended";
     worker.on("message", (news: ProcessNews) => this.#hear(thread, news));
     worker.on("error", (error) => {
@@ -136,7 +138,22 @@ class ProcessStarter {
     return thread;
   }
 
+  #whenLate(thread: StartingThread): Timer {
+    return systemClock.after(thread.isReady ? longestStartMs : longestLoadMs, () => this.#putAside(thread));
+  }
+
+  #ready(thread: StartingThread): void {
+    thread.isReady = true;
+    if (thread.starting === undefined) return;
+    thread.starting.late.cancel();
+    thread.starting.late = this.#whenLate(thread);
+  }
+
   #hear(thread: StartingThread, news: ProcessNews): void {
+    if (news.type === "ready") {
+      this.#ready(thread);
+      return;
+    }
     const process = thread.processes.get(news.id);
     if (process === undefined) return;
     const { listener } = process;
@@ -174,6 +191,8 @@ class ProcessStarter {
   #begun(thread: StartingThread): void {
     thread.starting?.late.cancel();
     thread.starting = undefined;
+    // It hangs no more, and all others do.
+    if (this.#thread === undefined && this.#aside.delete(thread)) this.#thread = thread;
     this.#next();
   }
 

@@ -15,6 +15,8 @@ parentPort?.on("message", (order: ProcessOrder) => {
   }
 });
 
+tell({ type: "ready" });
+
 async function carryOut(id: number, job: ProcessJob): Promise<void> {
   const cancel = new AbortController();
   running.set(id, cancel);

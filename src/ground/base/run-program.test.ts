@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { HungMount } from "../../../test/support/hung-mount.ts";
 import { until } from "../../../test/support/until.ts";
 import { loadSyscalls, unmountFlags } from "../../connections/host/index.ts";
-import { never, runForResult, runToEnd } from "./index.ts";
+import { never, runForResult, runToEnd, systemClock } from "./index.ts";
 
 const shortage = fileURLToPath(new URL("../../../test/support/descriptor-shortage.ts", import.meta.url));
 
@@ -37,25 +37,31 @@ for (const left of [0, 1, 2, 4]) {
 
 const needsRoot = { skip: process.getuid?.() === 0 ? false : "mounting needs root" };
 
-test("while a program can't be loaded, the event loop turns and other programs are started", needsRoot, async () => {
+/** The three that follow the first are put aside one after the other, each after 5 s. */
+const longerThanTheyAreWaitedForMs = 16_000;
+
+test("while programs can't be loaded, the event loop turns and other programs are started", needsRoot, async () => {
   const directory = await mkdtemp(join(tmpdir(), "nodelet-program-"));
   const cancel = new AbortController();
-  let isGone = false;
-  const onGone = (): void => {
-    isGone = true;
-  };
+  let gone = 0;
   {
     await using hung = await HungMount.at(directory);
-    const program = join(hung.path, "program");
-    const stuck = runForResult({ program, args: [], onGone }, cancel.signal);
+    const command = { program: join(hung.path, "program"), args: [], onGone: () => void gone++ };
+    const echo = { program: "echo", args: ["here"] };
+    const stuck = [runForResult(command, cancel.signal)];
     // The next one waits until the thread that hangs is put aside.
-    assert.equal(await runToEnd({ program: "echo", args: ["here"] }, never), "here\n");
+    assert.equal(await runToEnd(echo, never), "here\n");
+    // As many as may hang; after them, one waits until they have given up.
+    while (stuck.length < 4) stuck.push(runForResult(command, cancel.signal));
+    const waiting = runToEnd(echo, never);
+    await systemClock.sleep(longerThanTheyAreWaitedForMs, never);
     cancel.abort(new Error("given up"));
-    await assert.rejects(stuck, /given up/);
-    assert.equal(isGone, false);
-    // It waits as long as the file system does, which is told to give up.
+    for (const each of stuck) await assert.rejects(each, /given up/);
+    assert.equal(gone, 0);
+    // They wait as long as the file system does, which is told to give up.
     await (await loadSyscalls()).unmount(hung.path, unmountFlags.force).catch(() => {});
-    await until("the program that hung has ended", () => isGone);
+    assert.equal(await waiting, "here\n");
+    await until("the programs that hung have ended", () => gone === stuck.length);
   }
   await rm(directory, { recursive: true });
 });

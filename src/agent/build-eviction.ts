@@ -141,7 +141,7 @@ function diskMeter({ cri, rootDir }: Foundation, { context, sight, volumes }: Ev
     logDirectoryOf: (pod) => podLogDirectory(context, pod),
     podUidLabel: runtimeLabels.podUid,
     volumes,
-    inspect: (uid, signal) => sight.observer.inspect(uid, signal),
+    inspect: (uid, signal) => sight.observer.look(uid, signal),
   });
 }
 

@@ -61,7 +61,7 @@ function killTelling({ log, wakes }: Foundation, { sight, events, context }: Oom
     ownerOf: (id) => observer.ownerOf(id),
     podOfCgroup: (path) => podUidInPath(context.cgroups, path) as PodUid | undefined,
     latest: (uid) => observer.latest(uid),
-    inspect: (uid, signal) => observer.inspect(uid, signal),
+    inspect: (uid, signal) => observer.look(uid, signal),
     podOf: (uid) => table.pods().find((pod) => uidOf(pod) === uid),
     recordEvent: events.pod,
     doubt(uid) {

@@ -53,7 +53,7 @@ export function buildPodActions(parts: PodEngineParts): PodActions {
     ledger,
     recordEvent: recordPodEvent,
     onNotable: parts.metrics.pods.onHook,
-    podIps: async (pod, signal) => contexts.podIps(pod, await observer.inspect(uidOf(pod), signal)),
+    podIps: async (pod, signal) => contexts.podIps(pod, await observer.look(uidOf(pod), signal)),
   });
   const runPreStop: ConstructorParameters<typeof ContainerKiller>[0]["runPreStop"] = (pod, container, { id }, signal) =>
     hooks.preStop({ pod, container, id }, signal);

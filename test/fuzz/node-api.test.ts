@@ -125,7 +125,7 @@ function mountsOf(directory: string, views: FakeViews, writer: ContainerLogWrite
     execSync: async () => ({ exitCode: 0, stdout: Buffer.alloc(100_000, "x"), stderr: Buffer.from("y") }),
     containerStatus: async () => ContainerStatusResponse.fromPartial({ status: { logPath: writer.path } }),
   };
-  const runtimeViews = { latest: () => observed, inspect: async () => observed };
+  const runtimeViews = { latest: () => observed, look: async () => observed };
   const logs = { views, runtimeViews, runtime, clock: systemClock, splitStreams: true };
   const figures = figureMounts({ figures: new MetricRegistries(), statistics: noStatistics, log: silentLogger });
   const settings = { ...allOn, enableSystemLogHandler: false, flagz: true, statusz: true };

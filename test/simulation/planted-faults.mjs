@@ -249,4 +249,16 @@ export const plantedFaults = {
       },
     ],
   },
+  "what somebody else sees first the pod's worker never hears of": {
+    seeds: [40033],
+    minutes: 5,
+    finds: /does not run, its status says/,
+    patches: [
+      {
+        file: "src/agent/build-eviction.ts",
+        find: "sight.observer.look(uid, signal)",
+        replace: "sight.observer.inspect(uid, signal)",
+      },
+    ],
+  },
 };

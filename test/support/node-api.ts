@@ -64,7 +64,7 @@ export function viewsOf(runtime: RuntimeService): RuntimeViews {
   const observer = new PodObserver({ runtime, clock: systemClock });
   return {
     latest: (uid: PodUid): ObservedPod | undefined => observer.latest(uid),
-    inspect: (uid, signal) => observer.inspect(uid, signal),
+    look: (uid, signal) => observer.look(uid, signal),
   };
 }
 

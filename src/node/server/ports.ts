@@ -78,7 +78,7 @@ export interface LogVerbosity {
 export interface RuntimeViews {
   /** As it was last seen. */
   latest(uid: PodUid): ObservedPod | undefined;
-  inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
+  look(uid: PodUid, signal: AbortSignal): Promise<ObservedPod>;
 }
 
 /**

@@ -31,6 +31,19 @@ for (const how of ["exits", "is removed"] as const) {
   });
 }
 
+test("a look of somebody else is not taken for what the pod's worker knows", async () => {
+  const clock = new FakeClock();
+  const fake = new FakeRuntime({ clock });
+  fake.imageStore.preload("app:1");
+  const observer = new PodObserver({ runtime: fake.runtime, clock });
+  await start(fake);
+  await observer.inspect(uid, never);
+  fake.exit("web", 1);
+  const seen = await observer.look(uid, never);
+  assert.equal(seen.containers[0]?.state, "exited");
+  assert.equal(observer.latest(uid)?.containers[0]?.state, "running", "the worker has yet to hear of it");
+});
+
 async function start({ runtime }: FakeRuntime): Promise<ContainerId> {
   const sandboxConfig = PodSandboxConfig.fromPartial({ metadata: { uid, name: "p", namespace: "default" }, labels });
   const { podSandboxId } = await runtime.runPodSandbox({ config: sandboxConfig, runtimeHandler: "" });

@@ -87,11 +87,26 @@ export class PodObserver {
     return { signal: controller.signal, [Symbol.dispose]: () => this.#awaitedEnds.delete(awaited) };
   }
 
+  /** For who works on the pod, and for nobody beside it: what it was once told it is not told again. */
   async inspect(uid: PodUid, signal: AbortSignal): Promise<ObservedPod> {
+    // A doubt that comes up meanwhile is for the next time.
+    const observed = await this.#read(uid, this.#doubted.delete(uid), signal);
+    this.#remember(observed);
+    return observed;
+  }
+
+  /**
+   * For everybody else. It is not remembered: the relist compares with what is, and would find nothing amiss that the
+   * pod's own worker has yet to hear of.
+   */
+  look(uid: PodUid, signal: AbortSignal): Promise<ObservedPod> {
+    return this.#read(uid, this.#doubted.has(uid), signal);
+  }
+
+  async #read(uid: PodUid, isInDoubt: boolean, signal: AbortSignal): Promise<ObservedPod> {
     const observedAt = this.#clock.monotonic();
     const previous = this.#latest.get(uid);
-    // A doubt that comes up meanwhile is for the next time.
-    const trusted = this.#doubted.delete(uid) ? undefined : previous;
+    const trusted = isInDoubt ? undefined : previous;
     const labelSelector = { [runtimeLabels.podUid]: uid };
     const [{ items }, { containers: listed }] = await Promise.all([
       this.#runtime.listPodSandbox({ filter: { id: "", state: undefined, labelSelector } }, { signal }),
@@ -110,9 +125,7 @@ export class PodObserver {
     };
     const name = items[0]?.metadata?.name ?? previous?.name ?? "";
     const namespace = items[0]?.metadata?.namespace ?? previous?.namespace ?? "";
-    const observed: ObservedPod = { uid, name, namespace, observedAt, ...known, ips: ipsOf(known.sandboxes, previous) };
-    this.#remember(observed);
-    return observed;
+    return { uid, name, namespace, observedAt, ...known, ips: ipsOf(known.sandboxes, previous) };
   }
 
   #remember(observed: ObservedPod): void {

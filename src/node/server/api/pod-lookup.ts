@@ -39,7 +39,7 @@ export async function runningContainer(
 ): Promise<ObservedContainer | undefined> {
   const isIt = (container: ObservedContainer): boolean => container.name === name && container.state === "running";
   const known = runtime.latest(uid)?.containers.find(isIt);
-  return known ?? (await runtime.inspect(uid, signal)).containers.find(isIt);
+  return known ?? (await runtime.look(uid, signal)).containers.find(isIt);
 }
 
 /** The sandbox that is up. */
@@ -49,5 +49,5 @@ export async function readySandbox(
   signal: AbortSignal,
 ): Promise<ObservedSandbox | undefined> {
   const isIt = ({ state }: ObservedSandbox): boolean => state === "ready";
-  return runtime.latest(uid)?.sandboxes.find(isIt) ?? (await runtime.inspect(uid, signal)).sandboxes.find(isIt);
+  return runtime.latest(uid)?.sandboxes.find(isIt) ?? (await runtime.look(uid, signal)).sandboxes.find(isIt);
 }

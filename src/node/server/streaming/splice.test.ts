@@ -76,7 +76,7 @@ async function start(url: string, secure = false, runtime: Partial<RuntimeServic
   const ports = apiPorts({
     runtime: { ...fake, exec: answer, attach: answer, portForward: answer, ...runtime },
     views: new FakeViews(pod),
-    runtimeViews: { latest: () => observed, inspect: async () => observed },
+    runtimeViews: { latest: () => observed, look: async () => observed },
     clock,
   });
   let tls: { cert: string; key: string } | undefined;

@@ -121,7 +121,7 @@ async function inRunning<Result>(
     return await act(known.id);
   } catch (error) {
     if (signal.aborted || criCodeOf(error) === "ResourceExhausted") throw error;
-    const { containers } = await ports.runtimeViews.inspect(uid, signal);
+    const { containers } = await ports.runtimeViews.look(uid, signal);
     const running = containers.find((container) => container.name === name && container.state === "running");
     if (running === undefined) throw missing;
     if (running.id === known.id) throw error;

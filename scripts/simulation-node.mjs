@@ -28,7 +28,7 @@ function isInstalled(version) {
 }
 
 function fetchNode(version) {
-  console.log(`fetching Node ${version} (57 MB, once), with which simulated hours take two thirds of the time`);
+  console.log(`fetching Node ${version} (57 MB, once), with which simulated hours take three quarters of the time`);
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--fetch-retries=0"], {
     cwd: directory,
     stdio: ["ignore", "ignore", "inherit"],

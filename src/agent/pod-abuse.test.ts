@@ -53,16 +53,6 @@ const endless: readonly {
   readonly break: (node: TestEngine) => void;
 }[] = [
   {
-    name: "its sandbox dies while an image is missing",
-    spec: {
-      ...neverAgain,
-      initContainers: [{ name: "init", image: "busybox:1" }],
-      containers: [{ name: "main", image: "absent:1" }],
-    },
-    prepare: (node) => node.runtime.behave("init", exitsAfter(10, 0)),
-    break: killSandboxes,
-  },
-  {
     name: "its sandbox dies when one container has ended and the other never began",
     spec: { ...neverAgain, containers: [container, { name: "other", image: "absent:1" }] },
     prepare: (node) => node.runtime.behave("main", exitsAfter(10, 0)),
@@ -87,6 +77,24 @@ for (const { name, spec, prepare, break: breakIt } of endless) {
     await assertQuiet(node, 600_000, 40);
   });
 }
+
+test("a pod that runs once and whose sandbox dies while an image is missing gets another, costs no more, and starts", async () => {
+  await using node = await start();
+  node.runtime.behave("init", exitsAfter(10, 0));
+  const initContainers = [{ name: "init", image: "busybox:1" }];
+  const containers = [{ name: "main", image: "absent:1" }];
+  await node.want(enginePod("job", { ...neverAgain, initContainers, containers }));
+  await node.advance(600_000);
+  const before = node.calls();
+  await node.advance(600_000);
+  const asUsual = node.calls() - before;
+  killSandboxes(node);
+  await node.advance(600_000);
+  assert.equal(node.runtime.sandboxes().length, 1);
+  await assertQuiet(node, 600_000, asUsual);
+  node.runtime.imageStore.publish({ name: "absent:1" });
+  await node.until("it runs", () => node.container("job", "main").state?.running !== undefined, 600_000);
+});
 
 const waits: readonly { readonly name: string; readonly image: string; readonly reason: RegExp }[] = [
   { name: "crashes", image: "busybox:1", reason: /^CrashLoopBackOff$/ },

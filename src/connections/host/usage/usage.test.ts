@@ -252,7 +252,7 @@ test("devices without a figure, and lines that are none", () => {
 
 test("the machine: memory, start, tasks, network", () => {
   using made = new MadeUpFiles({
-    "proc/meminfo": meminfo,
+    "proc/meminfo": `${meminfo}Hugetlb:             200 kB\n`,
     "proc/stat": "cpu  1 2 3\nbtime 1700000000\n",
     "proc/loadavg": "0.00 0.01 0.05 2/345 6789\n",
     "proc/1/net/dev":
@@ -264,6 +264,7 @@ test("the machine: memory, start, tasks, network", () => {
     availableBytes: 614_400,
     swapTotalBytes: 102_400,
     swapUsedBytes: 61_440,
+    hugePageBytes: 204_800,
   });
   assert.equal(readBootTime(made.root), 1_700_000_000_000);
   assert.equal(readTaskCount(made.root), 345);

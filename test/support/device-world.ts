@@ -93,6 +93,8 @@ function cutShort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<R
 export class DeviceWorld {
   readonly clock: FakeClock;
   readonly file = new SlowFile();
+  /** Files that could not be believed. */
+  readonly setAside: string[] = [];
   readonly plugins = new Map<string, ScriptedPlugin>();
   /** Pods that were admitted and have not gone; what runs outlives the agent. */
   readonly running = new Map<PodUid, IdentifiedPod>();
@@ -127,7 +129,11 @@ export class DeviceWorld {
       // The dead write no more.
       files: {
         read: () => this.file.read(),
-        save: async (path, text) => (scope.signal.aborted ? undefined : this.file.save(path, text)),
+        save: async (path, text) => {
+          if (scope.signal.aborted) return;
+          if (path.endsWith(".spoilt")) this.setAside.push(text);
+          else await this.file.save(path, text);
+        },
       },
       onDecidable,
       onStartable: (uid) => void this.startable.push(uid),

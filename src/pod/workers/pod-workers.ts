@@ -131,7 +131,7 @@ export class PodWorkers {
     const worker = this.#workers.get(uid);
     if (worker === undefined) return;
     worker.stale = true;
-    if (worker.state.step !== "finished") this.#keyed.wake(uid);
+    this.#keyed.wake(uid);
   }
 
   /** What kept containers from being made is out of the way: those are tried at once, and not when they are next due. */
@@ -238,6 +238,7 @@ export class PodWorkers {
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
       case "finished":
+        await this.#noteRemains(worker, signal);
         // The API keeps a deleted pod until we have told it how the pod ended; it need not wait for the cleaning up.
         if (!this.#isOver(worker)) for (const listener of this.#finishedListeners) listener(worker.uid);
         if (isUnwanted(state)) await this.#clear(worker, state, signal);
@@ -245,6 +246,13 @@ export class PodWorkers {
         this.#wakeNamesakes(worker);
         return { type: "idle" };
     }
+  }
+
+  /** What is removed of a pod that has ended is remembered too, or every relist would find it amiss and be soon followed by another. */
+  async #noteRemains(worker: Worker, signal: AbortSignal): Promise<void> {
+    if (!worker.stale) return;
+    worker.stale = false;
+    await this.#ports.observer.inspect(worker.uid, signal);
   }
 
   #toolsFor(worker: PodWorker): RunningTools {

@@ -32,6 +32,7 @@ export async function syncTerminating(
   } finally {
     await isTold;
   }
+  worker.stale = false;
   const after = await ports.observer.inspect(uid, signal);
   const running = after.containers.filter((container) => container.state === "running");
   if (running.length > 0) {

@@ -150,6 +150,8 @@ export class ApiNeighbour {
       const slowness = this.#dice.chance(this.weather.slow) ? this.#dice.between(200, 15_000) : 0;
       timeline.after(this.#wireMs() + slowness, undefined, () => {
         const what = `${request.method} ${request.path}`;
+        // An API server drops what it has not begun when the connection ends, as it does with the process.
+        if (life?.isOver === true && slowness > 0) return;
         if (this.isCutOff || fate === "hung") return;
         if (!this.isUp) {
           fail("no", "connect ECONNREFUSED");

@@ -202,7 +202,7 @@ for (const { title, args, code, message } of [
     title: "a directory without manifests",
     args: ["--manifests", "/proc/self/task/empty"],
     code: 1,
-    message: /ENOENT/,
+    message: /there is no directory /,
   },
   { title: "a manifest with a mistake", args: ["--manifests", `${home}/bin`], code: 1, message: /bin\/nodelet: / },
 ]) {

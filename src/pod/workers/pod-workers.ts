@@ -238,12 +238,13 @@ export class PodWorkers {
       case "terminated":
         return syncTerminated(worker, this.#ports, signal);
       case "finished":
-        await this.#noteRemains(worker, signal);
         // The API keeps a deleted pod until we have told it how the pod ended; it need not wait for the cleaning up.
         if (!this.#isOver(worker)) for (const listener of this.#finishedListeners) listener(worker.uid);
         if (isUnwanted(state)) await this.#clear(worker, state, signal);
         if (this.#isOver(worker)) this.#leave(worker);
         this.#wakeNamesakes(worker);
+        // Last, as a runtime that hangs is to hold up nothing else; one that is cleared away is forgotten as a whole.
+        if (!isUnwanted(state)) await this.#noteRemains(worker, signal);
         return { type: "idle" };
     }
   }
